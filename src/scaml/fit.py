@@ -1,0 +1,125 @@
+"""MAP fits of many small GPs in lock step: starts, bounds, best start.
+
+θ_m* = argmax log p(y_m | X_m, θ_m) + log p(θ_m), for all meta-tasks and all starts at once (line 2
+of Algorithm 1). Every task gets the same starts, so neither the order nor the number of tasks, nor a
+task added later, changes a fit.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from functools import partial
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from scaml.errors import FitError
+from scaml.hyperpriors import META_TASK, KernelPriors
+from scaml.kernels import KernelName
+from scaml.likelihood import negative_log_likelihood
+from scaml.minimize import minimize
+from scaml.parallel import run
+
+__all__ = ["STARTS", "Fit", "FitInput", "fit_gps"]
+
+STARTS = 6  # the default start and 5 draws from the priors
+
+# Sizes are padded to a multiple of this: a task's own size alone then decides the shape it is
+# computed in, and with it every bit of its result.
+_SIZE_STEP = 8
+_TASKS_PER_BATCH = 16
+# In log units. Measured on 100 random tasks: no fit lost, a third of all evaluations saved.
+_SAME_BASIN = 0.3
+# Entries of the n x n tensors evaluated at once: larger ones fall out of the cache.
+_CACHED_ENTRIES = 2**18
+
+
+class FitInput(NamedTuple):
+    """Standardized data of one GP."""
+
+    name: str
+    X: Tensor  # n x d
+    z: Tensor  # n
+
+
+class Fit(NamedTuple):
+    """MAP hyperparameters θ = (log ℓ, log o, log σ²) of M GPs."""
+
+    theta: Tensor  # M x (d + 2)
+    value: Tensor  # M, negative log posterior density per point, up to p(y)
+    evaluations: int
+
+
+def fit_gps(
+    inputs: Sequence[FitInput],
+    *,
+    kernel: KernelName,
+    seed: int,
+    priors: KernelPriors = META_TASK,
+    n_jobs: int = 1,
+) -> Fit:
+    """Fit every GP by itself, all of them together."""
+    d = inputs[0].X.shape[-1]
+    starts = priors.starts(STARTS, d, torch.Generator().manual_seed(seed))
+    batches = _batches(inputs)
+    fitter = partial(_fit_batch, kernel=kernel, priors=priors, starts=starts)
+    fits = run(fitter, [[inputs[i] for i in batch] for batch in batches], n_jobs)
+    order = torch.tensor([i for batch in batches for i in batch])
+    theta, value = torch.empty(len(inputs), d + 2, dtype=torch.float64), torch.empty(len(inputs))
+    value = value.double()
+    theta[order] = torch.cat([fit.theta for fit in fits])
+    value[order] = torch.cat([fit.value for fit in fits])
+    for i in (~value.isfinite()).nonzero().flatten().tolist():
+        raise FitError(
+            f"No start gave a positive definite kernel matrix for task {inputs[i].name!r}; look for "
+            "values of X or y that dwarf the others."
+        )
+    return Fit(theta, value, sum(fit.evaluations for fit in fits))
+
+
+def _batches(inputs: Sequence[FitInput]) -> list[list[int]]:
+    """Tasks of one padded size, a few at a time."""
+    by_size: dict[int, list[int]] = defaultdict(list)
+    for i, item in enumerate(inputs):
+        by_size[_padded(len(item.z))].append(i)
+    return [
+        members[k : k + _TASKS_PER_BATCH]
+        for _, members in sorted(by_size.items())
+        for k in range(0, len(members), _TASKS_PER_BATCH)
+    ]
+
+
+def _padded(n: int) -> int:
+    return -(-n // _SIZE_STEP) * _SIZE_STEP
+
+
+def _fit_batch(
+    inputs: list[FitInput], *, kernel: KernelName, priors: KernelPriors, starts: Tensor
+) -> Fit:
+    """Fit tasks of one padded size from all starts in lock step."""
+    tasks, d, n = len(inputs), inputs[0].X.shape[-1], _padded(len(inputs[0].z))
+    X = torch.zeros(tasks, n, d, dtype=torch.float64)
+    z, mask = torch.zeros(tasks, n, dtype=torch.float64), torch.zeros(tasks, n, dtype=torch.float64)
+    for i, item in enumerate(inputs):
+        rows = len(item.z)
+        X[i, :rows], z[i, :rows], mask[i, :rows] = item.X, item.z, 1.0
+    counts = mask.sum(-1)
+    full = bool((mask > 0).all())
+    task = torch.arange(tasks).repeat_interleave(len(starts))
+    chunk = max(1, _CACHED_ENTRIES // n**2)
+
+    def objective(theta: Tensor, problem: Tensor) -> tuple[Tensor, Tensor]:
+        values, slopes = [], []
+        for rows, part in zip(theta.split(chunk), task[problem].split(chunk), strict=True):
+            evaluation = negative_log_likelihood(
+                kernel, rows, X[part], z[part], mask=None if full else mask[part]
+            )
+            values.append((evaluation.value - priors.log_prob(rows)) / counts[part])
+            slopes.append((evaluation.slope - priors.slope(rows)) / counts[part].unsqueeze(-1))
+        return torch.cat(values), torch.cat(slopes)
+
+    lower, upper = priors.bounds(d)
+    best = minimize(objective, starts.repeat(tasks, 1), lower, upper, task, same_basin=_SAME_BASIN)
+    return Fit(best.x, best.value, best.evaluations)

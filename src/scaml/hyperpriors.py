@@ -1,0 +1,192 @@
+"""Every prior and bound of the paper's appendix C ("Choices of Prior Distributions") by name.
+
+A prior is the density of the hyperparameter itself, not of its logarithm, as in GPyTorch: a
+log-normal carries its 1/x. Kernel hyperparameters are optimized as logarithms, so their priors
+are seen from u = log x; the weights are optimized as they are, because the bound w = 0 matters.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal, Protocol, get_args
+
+import torch
+from torch import Tensor
+
+from scaml.errors import SettingError
+
+__all__ = [
+    "LENGTHSCALE_BOUNDS",
+    "META_TASK",
+    "NOISE_BOUNDS",
+    "OUTPUTSCALE_BOUNDS",
+    "TEST_TASK",
+    "WEIGHTS",
+    "Gamma",
+    "KernelPriors",
+    "LogNormal",
+    "WeightPrior",
+    "WeightsName",
+    "check_weights",
+]
+
+LENGTHSCALE_BOUNDS = (1e-4, 1e2)
+OUTPUTSCALE_BOUNDS = (1e-4, 1e2)
+NOISE_BOUNDS = (1e-8, 1e-2)
+
+
+class Prior(Protocol):
+    """A prior on one positive hyperparameter x, seen from u = log x."""
+
+    @property
+    def center(self) -> float:
+        """A typical x: where the default start of a fit lies."""
+
+    def log_prob(self, u: Tensor) -> Tensor:
+        """log p(x) at x = exp(u)."""
+
+    def slope(self, u: Tensor) -> Tensor:
+        """d log p(x) / du."""
+
+    def sample(self, shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
+        """Draws of x."""
+
+
+@dataclass(frozen=True)
+class Gamma:
+    """Γ(shape, rate) with a whole-numbered shape."""
+
+    shape: int
+    rate: float
+
+    @property
+    def center(self) -> float:
+        return self.shape / self.rate
+
+    def log_prob(self, u: Tensor) -> Tensor:
+        constant = self.shape * math.log(self.rate) - math.lgamma(self.shape)
+        return (self.shape - 1.0) * u - self.rate * u.exp() + constant
+
+    def slope(self, u: Tensor) -> Tensor:
+        return (self.shape - 1.0) - self.rate * u.exp()
+
+    def sample(self, shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
+        # A sum of exponentials is exact for a whole-numbered shape and, unlike torch's gamma
+        # sampler, takes a generator.
+        uniform = torch.rand((self.shape, *shape), generator=generator, dtype=torch.float64)
+        return -torch.log1p(-uniform).sum(0) / self.rate
+
+
+@dataclass(frozen=True)
+class LogNormal:
+    """log x ~ N(mu, sigma²)."""
+
+    mu: float
+    sigma: float
+
+    @property
+    def center(self) -> float:
+        return math.exp(self.mu)
+
+    def log_prob(self, u: Tensor) -> Tensor:
+        constant = -math.log(self.sigma) - 0.5 * math.log(2.0 * math.pi)
+        return -u - 0.5 * ((u - self.mu) / self.sigma).square() + constant
+
+    def slope(self, u: Tensor) -> Tensor:
+        return -1.0 - (u - self.mu) / self.sigma**2
+
+    def sample(self, shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
+        normal = torch.randn(shape, generator=generator, dtype=torch.float64)
+        return (self.mu + self.sigma * normal).exp()
+
+
+@dataclass(frozen=True)
+class KernelPriors:
+    """Priors of one GP's θ = (log lengthscales, log outputscale, log noise variance), d + 2 long."""
+
+    lengthscale: Prior
+    outputscale: Prior
+    noise: Prior
+
+    def log_prob(self, theta: Tensor) -> Tensor:
+        """log p(θ), `batch`, of θ, `batch x (d + 2)`."""
+        ell, out, noise = theta[..., :-2], theta[..., -2], theta[..., -1]
+        kernel = self.lengthscale.log_prob(ell).sum(-1) + self.outputscale.log_prob(out)
+        return kernel + self.noise.log_prob(noise)
+
+    def slope(self, theta: Tensor) -> Tensor:
+        """d log p / dθ, `batch x (d + 2)`."""
+        ell, out, noise = theta[..., :-2], theta[..., -2:-1], theta[..., -1:]
+        slopes = (self.lengthscale.slope(ell), self.outputscale.slope(out), self.noise.slope(noise))
+        return torch.cat(slopes, dim=-1)
+
+    def starts(self, n: int, d: int, generator: torch.Generator) -> Tensor:
+        """`n x (d + 2)` starts: the default first, the others drawn from the priors."""
+        lower, upper = self.bounds(d)
+        center = [self.lengthscale.center] * d + [self.outputscale.center, self.noise.center]
+        drawn = (
+            self.lengthscale.sample((n - 1, d), generator),
+            self.outputscale.sample((n - 1, 1), generator),
+            self.noise.sample((n - 1, 1), generator),
+        )
+        values = torch.cat([torch.tensor([center], dtype=torch.float64), torch.cat(drawn, dim=-1)])
+        return values.log().clamp(lower, upper)
+
+    @staticmethod
+    def bounds(d: int) -> tuple[Tensor, Tensor]:
+        """Lower and upper bound of θ, each d + 2 long."""
+        pairs = [LENGTHSCALE_BOUNDS] * d + [OUTPUTSCALE_BOUNDS, NOISE_BOUNDS]
+        lower, upper = torch.tensor(pairs, dtype=torch.float64).log().T
+        return lower, upper
+
+
+META_TASK = KernelPriors(
+    lengthscale=Gamma(3, 6.0), outputscale=Gamma(2, 0.15), noise=LogNormal(-8.0, 2.0)
+)
+TEST_TASK = KernelPriors(
+    lengthscale=LogNormal(0.5, 1.5), outputscale=LogNormal(-2.0, 3.0), noise=LogNormal(-8.0, 2.0)
+)
+
+
+@dataclass(frozen=True)
+class WeightPrior:
+    """Independent prior of the weights w_m, seen from w itself.
+
+    `signed=False` is the paper's Γ(1, 1) on w ≥ 0: log p = -w, an L1 penalty that puts many
+    weights exactly at the bound. `signed=True` is N(0, 1) on all of R: Lemma 1 allows negative
+    weights, the paper leaves them out.
+    """
+
+    signed: bool
+
+    @property
+    def lower(self) -> float:
+        return -math.inf if self.signed else 0.0
+
+    def log_prob(self, w: Tensor) -> Tensor:
+        """log p(w) summed over the last dimension."""
+        if self.signed:
+            return (-0.5 * w.square() - 0.5 * math.log(2.0 * math.pi)).sum(-1)
+        return -w.sum(-1)
+
+    def slope(self, w: Tensor) -> Tensor:
+        return -w if self.signed else -torch.ones_like(w)
+
+    def sample(self, shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
+        if self.signed:
+            return torch.randn(shape, generator=generator, dtype=torch.float64)
+        return Gamma(1, 1.0).sample(shape, generator)
+
+
+WeightsName = Literal["positive", "signed"]
+WEIGHTS: dict[WeightsName, WeightPrior] = {
+    "positive": WeightPrior(signed=False),
+    "signed": WeightPrior(signed=True),
+}
+
+
+def check_weights(weights: str) -> None:
+    """Refuse a kind of weights that scaml does not have."""
+    if weights not in get_args(WeightsName):
+        raise SettingError(f"weights is {weights!r}; choose 'positive' or 'signed'.")

@@ -1,0 +1,68 @@
+r"""Stationary kernels $k(x, x') = o \cdot R(\lVert (x - x') / \ell \rVert)$ on scaled inputs.
+
+Everything here works on $a = x / \ell$, so that a task that lacks a parameter is a task whose
+inverse lengthscale there is 0. Leading dimensions are batches (tasks, starts, t-batches).
+
+A kernel is known by its correlation $R$ and by its slope $W$, which is all a closed-form
+likelihood gradient needs:
+
+$$\partial R_{ij} / \partial \log \ell_d = W_{ij} (a_{id} - a_{jd})^2.$$
+"""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+import torch
+from torch import Tensor
+
+from scaml.errors import SettingError
+
+__all__ = ["KernelName", "check_kernel", "correlation", "correlation_and_slope", "squared_distance"]
+
+KernelName = Literal["se", "matern52"]
+
+# Below this squared distance two points are the same point: it keeps the Matérn kernel's
+# square root differentiable there, where the true gradient is 0.
+_SAME_POINT = 1e-24
+
+
+def check_kernel(kernel: str) -> None:
+    """Refuse a kernel that scaml does not have."""
+    if kernel not in get_args(KernelName):
+        raise SettingError(
+            f"The kernel is {kernel!r}; choose one of {', '.join(map(repr, get_args(KernelName)))}."
+        )
+
+
+def squared_distance(a: Tensor, b: Tensor) -> Tensor:
+    """Squared Euclidean distances of scaled inputs, never negative.
+
+    Args:
+        a: `batch x n x d`.
+        b: `batch x k x d`.
+
+    Returns:
+        `batch x n x k`, a tensor of its own that the caller may overwrite.
+    """
+    # |a|² + |b|² - 2ab is one matrix product and never builds an n x k x d tensor.
+    norms = a.square().sum(-1, keepdim=True) + b.square().sum(-1).unsqueeze(-2)
+    return norms.add_(torch.matmul(a, b.mT), alpha=-2.0).clamp_min_(0.0)
+
+
+def correlation(kernel: KernelName, squared: Tensor) -> Tensor:
+    """$R$ from squared distances; differentiable."""
+    if kernel == "se":
+        return torch.exp(squared.mul(-0.5))
+    root = squared.mul(5.0).clamp_min(_SAME_POINT).sqrt()
+    return (1.0 + root + root.square() / 3.0) * torch.exp(-root)
+
+
+def correlation_and_slope(kernel: KernelName, squared: Tensor) -> tuple[Tensor, Tensor | None]:
+    """$R$ and $W$, overwriting the squared distances. W is None where it is R itself."""
+    if kernel == "se":
+        return squared.mul_(-0.5).exp_(), None
+    root = squared.mul_(5.0).sqrt_()
+    decay = torch.exp(-root)
+    slope = (1.0 + root).mul_(decay)
+    return root.square_().div_(3.0).mul_(decay).add_(slope), slope.mul_(5.0 / 3.0)

@@ -1,0 +1,42 @@
+"""A Cholesky factorization that does not give up at the first rounding error."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from scaml.errors import FitError
+
+__all__ = ["cholesky"]
+
+# Shares of the mean diagonal that are added in turn to a matrix that is not positive definite.
+_JITTERS = (1e-10, 1e-8, 1e-6)
+
+
+def cholesky(K: Tensor, whose: str) -> Tensor:
+    """Lower factors of `batch x n x n` kernel matrices, with jitter only where one fails.
+
+    Args:
+        K: Symmetric matrices.
+        whose: Whom to name if all jitter was in vain.
+
+    Raises:
+        FitError: K is not positive definite, or not finite.
+    """
+    L: Tensor
+    L, info = torch.linalg.cholesky_ex(K)
+    for jitter in _JITTERS:
+        failed = info != 0
+        if not failed.any():
+            return L
+        scale = K.diagonal(dim1=-2, dim2=-1).mean(-1)
+        added = torch.where(failed, jitter * scale, 0.0)
+        L, info = torch.linalg.cholesky_ex(
+            K + added[..., None, None] * torch.eye(K.shape[-1], dtype=K.dtype)
+        )
+    if not (info == 0).all():
+        raise FitError(
+            f"The kernel matrix of {whose} is not positive definite even with a jitter of "
+            f"{_JITTERS[-1]:g}; raise the noise, or drop rows of X that lie on top of each other."
+        )
+    return L

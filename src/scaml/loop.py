@@ -1,0 +1,85 @@
+"""`suggest`: the pure ask step that everything else shares."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from botorch.acquisition import AcquisitionFunction
+from botorch.acquisition.analytic import AnalyticAcquisitionFunction
+from botorch.models.model import Model
+from botorch.utils.sampling import manual_seed
+from torch import Tensor
+
+from scaml.acquisition import evaluate, maximize_on_cube
+from scaml.data import Task, check_points
+from scaml.errors import SettingError, SpaceError
+from scaml.methods.base import MetaPrior, check_seed
+from scaml.parallel import one_thread
+
+__all__ = ["suggest"]
+
+
+def suggest(
+    prior: MetaPrior,
+    task: Task,
+    *,
+    q: int = 1,
+    candidates: Any = None,
+    seed: int = 0,
+    acquisition: Callable[[Model], AcquisitionFunction] | None = None,
+) -> Tensor:
+    """The next q points to evaluate.
+
+    Points of one call account for each other: each is chosen as if the ones before it had come out
+    as the model expects.
+
+    Args:
+        prior: What was learned from the past.
+        task: The new task so far; may be empty.
+        q: Number of points.
+        candidates: `n x d` table to choose rows of; None for the whole unit cube. A row that the
+            task has already evaluated is chosen again only when all are.
+        seed: Decides every random draw. Same arguments, same answer.
+        acquisition: Makes a BoTorch acquisition function of the model; the prior's own by default.
+
+    Returns:
+        `q x d`, float64.
+    """
+    if isinstance(q, bool) or not isinstance(q, int) or q < 1:
+        raise SettingError(f"q is {q!r}; give an integer of at least 1.")
+    check_seed(seed)
+    table = None
+    if candidates is not None:
+        table = check_points(candidates, "candidates", d=prior.d)
+        if not len(table):
+            raise SpaceError("The table of candidates has no row; give at least one.")
+    make = acquisition or prior.acquisition
+    model = prior.condition(task, seed=seed)
+    evaluated = task.X
+    chosen = torch.empty(0, prior.d, dtype=torch.float64)
+    with one_thread(), manual_seed(seed):
+        for i in range(q):
+            function = make(model)
+            if i and not isinstance(function, AnalyticAcquisitionFunction):
+                function.set_X_pending(chosen)
+            if table is None:
+                x = maximize_on_cube(function, prior.d, seed=seed + i, avoid=chosen if i else None)
+            else:
+                x = _best_row(function, table, torch.cat([evaluated, chosen]))
+            chosen = torch.cat([chosen, x[None]])
+            if isinstance(function, AnalyticAcquisitionFunction) and i + 1 < q:
+                with torch.no_grad():
+                    believed = model.posterior(x[None]).mean
+                    model = model.condition_on_observations(x[None], believed)
+    return chosen
+
+
+def _best_row(function: AcquisitionFunction, table: Tensor, used: Tensor) -> Tensor:
+    """The best row among those used least often."""
+    times = torch.zeros(len(table), dtype=torch.long)
+    for x in used:
+        times += (table == x).all(-1)
+    rows = (times == times.min()).nonzero().flatten()
+    return table[rows[evaluate(function, table[rows]).argmax()]]

@@ -1,0 +1,83 @@
+"""GPBO: plain GP-based Bayesian optimization, which learns nothing from the past.
+
+The baseline of the paper: the GP of a meta-task (same kernel, priors and starts), fitted to the test
+data alone. It is ScaML-GP without meta-tasks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from botorch.acquisition import AcquisitionFunction
+from botorch.models.model import Model
+
+from scaml.acquisition import UpperConfidenceBound
+from scaml.data import MetaData, Task
+from scaml.fit import STARTS, FitInput, fit_gps
+from scaml.hyperpriors import META_TASK
+from scaml.kernels import KernelName, check_kernel
+from scaml.methods.base import MetaPrior, Method, check_meta, check_seed, check_sqrt_beta
+from scaml.normalization import standardize
+from scaml.scaml_gp import ScaMLGP
+from scaml.task_gps import TaskGPs
+from scaml.weights import Hyperparameters
+
+__all__ = ["GPBO", "GPBOPrior"]
+
+
+@dataclass(frozen=True)
+class GPBO(Method):
+    """A plain GP on the test data alone, y standardized.
+
+    Args:
+        kernel: "se" or "matern52".
+        sqrt_beta: √β of the default acquisition function, UCB.
+    """
+
+    kernel: KernelName = "se"
+    sqrt_beta: float = 3.0
+
+    def __post_init__(self) -> None:
+        check_kernel(self.kernel)
+        check_sqrt_beta(self.sqrt_beta)
+
+    def meta_fit(self, meta: MetaData, *, seed: int = 0, n_jobs: int = 1) -> GPBOPrior:
+        """Remember the space; the past is not used."""
+        check_meta(meta)
+        check_seed(seed)
+        return GPBOPrior(self, meta.names, meta.d)
+
+
+@dataclass(frozen=True)
+class GPBOPrior(MetaPrior):
+    """A GP prior with the hyperpriors of the paper's appendix."""
+
+    method: GPBO
+    meta_names: tuple[str, ...]
+    dimension: int
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self.meta_names
+
+    @property
+    def d(self) -> int:
+        return self.dimension
+
+    def condition(self, task: Task, *, seed: int = 0) -> ScaMLGP:
+        """Fit the GP to the task's data; with none, take the default start of a fit."""
+        self.check_task(task)
+        check_seed(seed)
+        units = standardize(task.y)
+        if task.n:
+            data = FitInput(task.name, task.X, (task.y - units.offset) / units.scale)
+            theta = fit_gps([data], kernel=self.method.kernel, seed=seed).theta[0]
+        else:
+            theta = META_TASK.starts(STARTS, self.d, torch.Generator())[0]
+        hyperparameters = Hyperparameters.from_vector(theta, self.d)
+        no_tasks = TaskGPs.none(self.d, kernel=self.method.kernel)
+        return ScaMLGP(no_tasks, task, units, hyperparameters)
+
+    def acquisition(self, model: Model) -> AcquisitionFunction:
+        return UpperConfidenceBound(model, sqrt_beta=self.method.sqrt_beta)

@@ -1,0 +1,90 @@
+"""ScaML-GP (Tighineanu et al., AISTATS 2024): one exact GP a past task, their weighted sum plus a
+residual GP as the prior of the new one.
+
+Algorithm 1 of the paper: `ScaML.meta_fit` is its line 2, `ScaMLPrior.condition` its lines 3 to 5.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from botorch.acquisition import AcquisitionFunction
+from botorch.models.model import Model
+
+from scaml.acquisition import UpperConfidenceBound
+from scaml.data import MetaData, Task
+from scaml.hyperpriors import WEIGHTS, WeightsName, check_weights
+from scaml.kernels import KernelName, check_kernel
+from scaml.methods.base import MetaPrior, Method, check_meta, check_seed, check_sqrt_beta
+from scaml.normalization import Levels, NormalizationName, check_normalization, normalize
+from scaml.parallel import one_thread
+from scaml.scaml_gp import ScaMLGP
+from scaml.task_gps import TaskGPs
+from scaml.weights import Cache, fit_weights
+
+__all__ = ["ScaML", "ScaMLPrior"]
+
+
+@dataclass(frozen=True)
+class ScaML(Method):
+    """ScaML-GP.
+
+    Args:
+        kernel: "se", the ARD squared-exponential of the paper, or "matern52".
+        normalization: How y_t is scaled: "pooled", or the paper's "union".
+        weights: "positive" with the paper's Γ(1, 1), or "signed" with N(0, 1).
+        sqrt_beta: √β of the default acquisition function, UCB.
+    """
+
+    kernel: KernelName = "se"
+    normalization: NormalizationName = "pooled"
+    weights: WeightsName = "positive"
+    sqrt_beta: float = 3.0
+
+    def __post_init__(self) -> None:
+        check_kernel(self.kernel)
+        check_normalization(self.normalization)
+        check_weights(self.weights)
+        check_sqrt_beta(self.sqrt_beta)
+
+    def meta_fit(self, meta: MetaData, *, seed: int = 0, n_jobs: int = 1) -> ScaMLPrior:
+        """Fit one GP to every past task."""
+        check_meta(meta)
+        check_seed(seed)
+        task_gps = TaskGPs.fit(meta, kernel=self.kernel, seed=seed, n_jobs=n_jobs)
+        return ScaMLPrior(self, task_gps, Levels.of([task.y for task in meta]))
+
+
+@dataclass(frozen=True, eq=False)
+class ScaMLPrior(MetaPrior):
+    """The meta-tasks' posteriors, from which every new task's prior is made."""
+
+    method: ScaML
+    task_gps: TaskGPs
+    levels: Levels
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self.task_gps.names
+
+    @property
+    def d(self) -> int:
+        return self.task_gps.d
+
+    def condition(self, task: Task, *, seed: int = 0) -> ScaMLGP:
+        """Learn the weights and the residual GP from the task's data and condition on them."""
+        self.check_task(task)
+        check_seed(seed)
+        with one_thread():
+            units = normalize(self.method.normalization, task.y, self.levels)
+            cache = Cache(
+                X=task.X,
+                z=(task.y - units.offset) / units.scale,
+                mean=self.task_gps.mean(task.X),
+                covariance=self.task_gps.covariance(task.X).flatten(1),
+            )
+            theta = fit_weights(self.method.kernel, cache, WEIGHTS[self.method.weights], seed=seed)
+            return ScaMLGP(self.task_gps, task, units, theta)
+
+    def acquisition(self, model: Model) -> AcquisitionFunction:
+        return UpperConfidenceBound(model, sqrt_beta=self.method.sqrt_beta)

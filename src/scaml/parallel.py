@@ -1,0 +1,52 @@
+"""The one door to joblib, and to the number of threads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import TypeVar
+
+import torch
+from joblib import Parallel, delayed
+
+from scaml.errors import SettingError
+
+__all__ = ["one_thread", "run"]
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Run torch on one thread inside the block.
+
+    Many small factorizations get slower with more threads, and results that depend on the number
+    of threads would depend on `n_jobs`.
+    """
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def run(function: Callable[[Item], Result], items: Iterable[Item], n_jobs: int) -> list[Result]:
+    """`[function(item) for item in items]` on `n_jobs` processes, -1 for one a core.
+
+    Processes are loky's unless the caller chose another backend (Dask, Ray) by
+    `joblib.parallel_config`. Every call runs on one thread, so results do not depend on `n_jobs`.
+    """
+    if isinstance(n_jobs, bool) or not isinstance(n_jobs, int) or n_jobs == 0 or n_jobs < -1:
+        raise SettingError(f"n_jobs is {n_jobs!r}; give a positive integer, or -1 for all cores.")
+    if n_jobs == 1:
+        with one_thread():
+            return [function(item) for item in items]
+    results: list[Result] = Parallel(n_jobs=n_jobs)(delayed(_alone)(function, item) for item in items)
+    return results
+
+
+def _alone(function: Callable[[Item], Result], item: Item) -> Result:
+    with one_thread():
+        return function(item)

@@ -1,0 +1,276 @@
+r"""`ScaMLGP`: the test-task's Gaussian process as a BoTorch model.
+
+Theorem 1 says that the test-task, given the meta-data, is a GP with
+
+$$m(x) = \sum_m w_m \mu_m(x), \qquad k(x, x') = k_t(x, x') + \sum_m w_m^2 \Sigma_m(x, x').$$
+
+With the features $\phi(x) = (w_m L_m^{-1} k_m(X_m, x))_m$ of the meta-tasks this reads
+
+$$m(x) = \phi(x)^T b, \qquad k(x, x') = k_t(x, x') + \sum_m w_m^2 k_m(x, x') - \phi(x)^T \phi(x'),$$
+
+b stacking $L_m^{-1} y_m$: a sum of stationary kernels less an inner product. Conditioning on D_t
+(equation 1) appends further features $L_t^{-1} k(X_t, x)$ and changes nothing else. Tasks whose weight
+is exactly 0 drop out, which is exact.
+"""
+
+from __future__ import annotations
+
+from copy import copy
+from typing import Any
+
+import torch
+from botorch.acquisition.objective import PosteriorTransform
+from botorch.models.gpytorch import GPyTorchModel
+from botorch.models.model import FantasizeMixin
+from botorch.posteriors import GPyTorchPosterior, Posterior
+from gpytorch.constraints import Positive
+from gpytorch.distributions import MultivariateNormal
+from gpytorch.likelihoods import GaussianLikelihood
+from linear_operator import to_linear_operator
+from torch import Tensor
+
+from scaml.data import Task
+from scaml.errors import SettingError
+from scaml.kernels import correlation, squared_distance
+from scaml.linalg import cholesky
+from scaml.normalization import Units
+from scaml.task_gps import TaskGPs
+from scaml.weights import Hyperparameters
+
+__all__ = ["ScaMLGP", "ScaMLPosterior"]
+
+_LEAST_VARIANCE = 1e-12  # of the prior variance
+
+
+class ScaMLPosterior(GPyTorchPosterior):
+    """A joint normal whose variance is exact in any unit of y.
+
+    GPyTorch lifts variances below 1e-10 with a warning, which is a statement about units.
+    """
+
+    @property
+    def variance(self) -> Tensor:
+        covariance: Tensor = self.distribution.lazy_covariance_matrix.to_dense()
+        return covariance.diagonal(dim1=-2, dim2=-1).unsqueeze(-1)
+
+
+class ScaMLGP(GPyTorchModel, FantasizeMixin):
+    """The test-task given meta-data and test data; also with no test data at all.
+
+    y = y_offset + y_scale (Σ w_m f_m + f_t + noise). Everything that goes in or out is in the units
+    of y; `lengthscale`, `outputscale` and `noise` are of the residual kernel k_t, standardized. The
+    model computes in float64 on the CPU: `.to()` leaves it as it is.
+
+    Args:
+        task_gps: The meta-tasks' posteriors.
+        task: The test data.
+        units: Offset and scale of y.
+        hyperparameters: θ_t.
+    """
+
+    weights: Tensor
+    lengthscale: Tensor
+    outputscale: Tensor
+    noise: Tensor
+    y_offset: Tensor
+    y_scale: Tensor
+    _num_outputs = 1
+
+    def __init__(
+        self, task_gps: TaskGPs, task: Task, units: Units, hyperparameters: Hyperparameters
+    ) -> None:
+        super().__init__()
+        for name, value in vars(hyperparameters).items():
+            self.register_buffer(name, value)
+        self.register_buffer("y_offset", units.offset)
+        self.register_buffer("y_scale", units.scale)
+        self.task_gps = task_gps
+        self._X = task.X
+        self._y = task.y
+        self._extra_noise = torch.zeros_like(task.y)
+        self.eval()
+        self._condition()
+
+    def _condition(self) -> None:
+        """Line 5 of Algorithm 1: everything about D_t that does not depend on the query."""
+        active = self.weights.nonzero().flatten()
+        self._tasks = self.task_gps.subset(active.tolist())
+        self._w = self.weights[active]
+        inverse = [self._tasks.lengthscale.reciprocal(), self.lengthscale.reciprocal()[None]]
+        self._inverse = torch.cat(inverse)  # of the stationary kernels, the residual's last
+        self._scales = torch.cat(
+            [self._w.square() * self._tasks.outputscale, self.outputscale.reshape(1)]
+        )
+        X = self._X
+        phi = self._features(X)
+        K = self._stationary(X, X) - phi @ phi.mT
+        K = K + torch.diag_embed(self.noise + self._extra_noise)
+        L = cholesky(K, "the test-task")
+        identity = torch.eye(X.shape[-2], dtype=X.dtype).expand_as(L)
+        self._root = torch.linalg.solve_triangular(L, identity, upper=False)
+        b = self._tasks.targets.flatten()
+        residual = (self._y - self.y_offset) / self.y_scale - phi @ b
+        whitened = (self._root @ residual.unsqueeze(-1)).squeeze(-1)
+        self._gamma = (self._root.mT @ whitened.unsqueeze(-1)).squeeze(-1)  # K^-1 (z - m(X_t))
+        self._phi = phi
+        self._b = b - (phi.mT @ self._gamma.unsqueeze(-1)).squeeze(-1)
+
+    def _features(self, X: Tensor) -> Tensor:
+        """φ(x), `batch x q x (active tasks x N)`."""
+        return (self._tasks.whiten(X) * self._w.unsqueeze(-1)).flatten(-2)
+
+    def _stationary(self, X: Tensor, Z: Tensor) -> Tensor:
+        """k_t(x, z) + Σ w_m² k_m(x, z), `batch x q x k`."""
+        if Z.ndim == 2:  # one set of columns for all rows: a single large batch of products
+            inverse = self._inverse.unsqueeze(1)
+            flat = X.flatten(0, -2)
+            R = correlation(self.task_gps.kernel, squared_distance(flat * inverse, Z * inverse))
+            return (self._scales @ R.flatten(1)).view(*X.shape[:-1], Z.shape[0])
+        inverse = self._inverse.view(-1, *[1] * (max(X.ndim, Z.ndim) - 1), X.shape[-1])
+        R = correlation(self.task_gps.kernel, squared_distance(X * inverse, Z * inverse))
+        summed: Tensor = torch.tensordot(self._scales, R, dims=1)
+        return summed
+
+    def _standardized(self, X: Tensor) -> tuple[Tensor, Tensor]:
+        """Posterior mean, `batch x q`, and covariance, `batch x q x q`, before units."""
+        phi = self._features(X)
+        stationary = self._stationary(X, self._X)
+        mean = (phi @ self._b.unsqueeze(-1) + stationary @ self._gamma.unsqueeze(-1)).squeeze(-1)
+        further = (stationary - phi @ self._phi.mT) @ self._root.mT
+        # Rounding can take a variance below 0 at a point that is known exactly.
+        floor = _LEAST_VARIANCE * self._scales.sum().item()
+        if X.shape[-2] == 1:  # what acquisition functions mostly ask for needs no q x q product
+            gained = phi.square().sum(-1, keepdim=True) + further.square().sum(-1, keepdim=True)
+            return mean, (self._scales.sum() - gained).clamp_min(floor)
+        covariance = self._stationary(X, X) - phi @ phi.mT - further @ further.mT
+        variance = covariance.diagonal(dim1=-2, dim2=-1)
+        return mean, covariance + torch.diag_embed(variance.clamp_min(floor) - variance)
+
+    def posterior(
+        self,
+        X: Tensor,
+        output_indices: list[int] | None = None,
+        observation_noise: bool | Tensor = False,
+        posterior_transform: PosteriorTransform | None = None,
+    ) -> Posterior:
+        """The joint posterior of f_t at X, in the units of y.
+
+        Args:
+            X: `batch x q x d`.
+            output_indices: None or [0]: there is one output.
+            observation_noise: True adds the fitted noise; a tensor, `batch x q x 1`, is added as
+                noise variance in the units of y².
+            posterior_transform: Applied last.
+
+        Returns:
+            A posterior over `batch x q x 1`.
+        """
+        if output_indices is not None:
+            self._check_outputs(output_indices)
+        mean, covariance = self._standardized(X.to(self._X))
+        covariance = covariance * self.y_scale.square()
+        if isinstance(observation_noise, Tensor):
+            covariance = covariance + torch.diag_embed(observation_noise.squeeze(-1).expand(mean.shape))
+        elif observation_noise:
+            covariance = covariance + torch.diag_embed(self._noise_variance.expand(mean.shape))
+        normal = MultivariateNormal(self.y_offset + self.y_scale * mean, to_linear_operator(covariance))
+        posterior = ScaMLPosterior(normal)
+        return (
+            posterior if posterior_transform is None else posterior_transform(posterior=posterior, X=X)
+        )
+
+    def forward(self, X: Tensor) -> MultivariateNormal:
+        """The posterior's distribution, as GPyTorch's models give it."""
+        return self.posterior(X).distribution
+
+    def condition_on_observations(
+        self, X: Tensor, Y: Tensor, noise: Tensor | None = None, **kwargs: Any
+    ) -> ScaMLGP:
+        """This model with further observations at unchanged hyperparameters and units.
+
+        Args:
+            X: `batch x n' x d`.
+            Y: `batch' x n' x 1`, batch' ending in batch.
+            noise: Noise variances of Y, in the units of y²; None for the fitted noise.
+            **kwargs: Ignored, for BoTorch's signature.
+
+        Returns:
+            A new model of batch shape batch'.
+        """
+        X, y = X.to(self._X), Y.to(self._y).squeeze(-1)
+        if noise is None:
+            extra = X.new_zeros(X.shape[:-1])
+        else:
+            extra = noise.to(self._y).squeeze(-1) / self.y_scale.square() - self.noise
+        new = copy(self)
+        new._buffers = dict(self._buffers)
+        # y alone carries the fantasies' batch: they share K, which is factorized once.
+        new._X = _append(self._X, X, dim=-2)
+        new._extra_noise = _append(self._extra_noise, extra, dim=-1)
+        new._y = _append(self._y, y, dim=-1)
+        new._condition()
+        return new
+
+    def get_fantasy_model(self, inputs: Tensor, targets: Tensor, **kwargs: Any) -> ScaMLGP:
+        """`condition_on_observations` as GPyTorch's model lists call it."""
+        return self.condition_on_observations(inputs, targets.unsqueeze(-1), **kwargs)
+
+    def subset_output(self, idcs: list[int]) -> ScaMLGP:
+        """The model itself: there is one output."""
+        self._check_outputs(idcs)
+        return self
+
+    def _check_outputs(self, indices: list[int]) -> None:
+        if any(i not in (0, -1) for i in indices):
+            raise SettingError(f"The outputs {indices} were asked for; ScaMLGP has the one output 0.")
+
+    @property
+    def batch_shape(self) -> torch.Size:
+        """The fantasies' batch; empty for a fitted model."""
+        return self._y.shape[:-1]
+
+    @property
+    def train_inputs(self) -> tuple[Tensor]:
+        """(X_t,), `batch x n x d`."""
+        return (self._X.expand(*self.batch_shape, *self._X.shape[-2:]),)
+
+    @property
+    def train_targets(self) -> Tensor:
+        """y_t, `batch x n`, in its own units."""
+        return self._y
+
+    @property
+    def likelihood(self) -> GaussianLikelihood:
+        """The observation noise in the units of y, for GPyTorch's sake."""
+        likelihood = GaussianLikelihood(noise_constraint=Positive()).double()
+        likelihood.noise = self._noise_variance
+        return likelihood.eval().requires_grad_(False)
+
+    @property
+    def _noise_variance(self) -> Tensor:
+        return self.noise * self.y_scale.square()
+
+    def load_state_dict(
+        self,
+        state_dict: Any,
+        strict: bool = True,
+        keep_transforms: bool = True,
+        assign: bool = False,
+    ) -> None:
+        """Take over hyperparameters and units, and condition anew on this model's own data."""
+        # Assigned, not copied in place: fantasies of this model share its tensors.
+        torch.nn.Module.load_state_dict(self, state_dict, strict=strict, assign=True)
+        self._condition()
+
+    def _apply(self, fn: Any, recurse: bool = True) -> ScaMLGP:
+        # BoTorch calls model.to(X); in float32 the factorizations of a GP are worth nothing.
+        return self
+
+
+def _append(old: Tensor, new: Tensor, dim: int) -> Tensor:
+    """Concatenate along `dim`, expanding the batch dimensions of either."""
+    kept = -dim
+    batch = torch.broadcast_shapes(old.shape[:-kept], new.shape[:-kept])
+    return torch.cat(
+        [old.expand(*batch, *old.shape[-kept:]), new.expand(*batch, *new.shape[-kept:])], dim=dim
+    )

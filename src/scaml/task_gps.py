@@ -1,0 +1,158 @@
+r"""`TaskGPs`: the M fitted exact GPs of the meta-tasks as stacked tensors.
+
+All tasks at once, with $L_m L_m^T = k_m(X_m, X_m) + \sigma_m^2 I$ and $u_m(x) = L_m^{-1} k_m(X_m, x)$:
+
+$$\mu_m(x) = u_m(x)^T L_m^{-1} y_m, \qquad
+\Sigma_m(x, x') = k_m(x, x') - u_m(x)^T u_m(x').$$
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+
+import torch
+from torch import Tensor
+
+from scaml.data import MetaData, Task
+from scaml.fit import FitInput, fit_gps
+from scaml.kernels import KernelName, correlation, squared_distance
+from scaml.linalg import cholesky
+from scaml.normalization import Units, standardize
+
+__all__ = ["TaskGPs"]
+
+
+@dataclass(frozen=True, eq=False)
+class TaskGPs:
+    """M exact zero-mean GPs on individually standardized y.
+
+    N is the largest N_m; smaller tasks are padded with rows that nothing reaches. A lengthscale may
+    be infinite: the task does not know that parameter.
+    """
+
+    kernel: KernelName
+    names: tuple[str, ...]
+    lengthscale: Tensor  # M x d
+    outputscale: Tensor  # M, variance of the signal in units of y_std²
+    noise: Tensor  # M, variance of the noise in units of y_std²
+    y_mean: Tensor  # M
+    y_std: Tensor  # M
+    X: Tensor  # M x N x d, zero where padded
+    root: Tensor  # M x N x N, the inverse L_m^-1, zero where padded
+    targets: Tensor  # M x N, L_m^-1 of the standardized y_m
+
+    @classmethod
+    def fit(cls, meta: MetaData, *, kernel: KernelName, seed: int, n_jobs: int) -> TaskGPs:
+        """Line 2 of Algorithm 1: MAP hyperparameters of every task from its own data."""
+        units = [standardize(task.y) for task in meta]
+        inputs = [
+            FitInput(name, task.X, _standardized(task, unit))
+            for name, task, unit in zip(meta.names, meta, units, strict=True)
+        ]
+        theta = fit_gps(inputs, kernel=kernel, seed=seed, n_jobs=n_jobs).theta.exp()
+        return cls.condition(
+            meta, kernel=kernel, lengthscale=theta[:, :-2], outputscale=theta[:, -2], noise=theta[:, -1]
+        )
+
+    @classmethod
+    def condition(
+        cls,
+        meta: MetaData,
+        *,
+        kernel: KernelName,
+        lengthscale: Tensor,
+        outputscale: Tensor,
+        noise: Tensor,
+    ) -> TaskGPs:
+        """The GPs of given hyperparameters (`M x d`, M and M), conditioned on their data."""
+        units = [standardize(task.y) for task in meta]
+        largest = max(task.n for task in meta)
+        X = torch.zeros(len(meta), largest, meta.d, dtype=torch.float64)
+        root = torch.zeros(len(meta), largest, largest, dtype=torch.float64)
+        targets = torch.zeros(len(meta), largest, dtype=torch.float64)
+        for m, (task, unit) in enumerate(zip(meta, units, strict=True)):
+            n = task.n
+            a = task.X / lengthscale[m]
+            K = outputscale[m] * correlation(kernel, squared_distance(a, a))
+            K.diagonal().copy_((outputscale[m] + noise[m]).expand(n))
+            L = cholesky(K, f"task {meta.names[m]!r}")
+            X[m, :n] = task.X
+            root[m, :n, :n] = torch.linalg.solve_triangular(
+                L, torch.eye(n, dtype=torch.float64), upper=False
+            )
+            targets[m, :n] = root[m, :n, :n] @ _standardized(task, unit)
+        return cls(
+            kernel=kernel,
+            names=meta.names,
+            lengthscale=lengthscale,
+            outputscale=outputscale,
+            noise=noise,
+            y_mean=torch.stack([unit.offset for unit in units]),
+            y_std=torch.stack([unit.scale for unit in units]),
+            X=X,
+            root=root,
+            targets=targets,
+        )
+
+    @classmethod
+    def none(cls, d: int, *, kernel: KernelName) -> TaskGPs:
+        """No task at all: what remains of ScaML-GP is a plain GP."""
+        vector = torch.empty(0, dtype=torch.float64)
+        return cls(
+            kernel=kernel,
+            names=(),
+            lengthscale=vector.view(0, d),
+            outputscale=vector,
+            noise=vector,
+            y_mean=vector,
+            y_std=vector,
+            X=vector.view(0, 0, d),
+            root=vector.view(0, 0, 0),
+            targets=vector.view(0, 0),
+        )
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @property
+    def d(self) -> int:
+        """Number of parameters."""
+        return self.X.shape[-1]
+
+    def subset(self, chosen: Sequence[int]) -> TaskGPs:
+        """Some of the tasks, in the given order."""
+        index = torch.as_tensor(chosen, dtype=torch.long)
+        tensors = {f.name: getattr(self, f.name) for f in fields(self)}
+        picked = {name: t[index] for name, t in tensors.items() if isinstance(t, Tensor)}
+        names = tuple(self.names[i] for i in index.tolist())
+        return TaskGPs(kernel=self.kernel, names=names, **picked)
+
+    def whiten(self, X: Tensor) -> Tensor:
+        """u_m(x) of all tasks: `batch x q x M x N` at X, `batch x q x d`; differentiable in X."""
+        flat = X.flatten(0, -2)
+        inverse = self.lengthscale.reciprocal().unsqueeze(1)
+        R = correlation(self.kernel, squared_distance(flat * inverse, self.X * inverse))
+        u = torch.matmul(R * self.outputscale[:, None, None], self.root.mT)  # M x (batch q) x N
+        return u.transpose(0, 1).reshape(*X.shape[:-1], len(self), self.X.shape[1])
+
+    def mean(self, X: Tensor) -> Tensor:
+        """μ_m(x), standardized: `M x batch x q` at X, `batch x q x d`."""
+        return torch.einsum("...mn,mn->...m", self.whiten(X), self.targets).movedim(-1, 0)
+
+    def variance(self, X: Tensor) -> Tensor:
+        """Σ_m(x, x), standardized: `M x batch x q` at X, `batch x q x d`."""
+        return (self.outputscale - self.whiten(X).square().sum(-1)).clamp_min(0.0).movedim(-1, 0)
+
+    def covariance(self, X: Tensor, Z: Tensor | None = None) -> Tensor:
+        """Σ_m(x, z), standardized: `M x batch x q x k` at X, `batch x q x d`, and Z, `batch x k x d`."""
+        u = self.whiten(X).movedim(-2, 0)
+        v = u if Z is None else self.whiten(Z).movedim(-2, 0)
+        Z = X if Z is None else Z
+        inverse = self.lengthscale.reciprocal().view(len(self), *[1] * (X.ndim - 1), self.d)
+        R = correlation(self.kernel, squared_distance(X * inverse, Z * inverse))
+        return self.outputscale.view(-1, *[1] * X.ndim) * R - u @ v.mT
+
+
+def _standardized(task: Task, unit: Units) -> Tensor:
+    return (task.y - unit.offset) / unit.scale
