@@ -14,11 +14,11 @@ from botorch.models.model import Model
 from botorch.optim import optimize_acqf
 from torch import Tensor
 
-__all__ = ["UpperConfidenceBound", "evaluate", "maximize_on_cube"]
+__all__ = ["RAW_POINTS", "RESTARTS", "UpperConfidenceBound", "evaluate", "maximize_on_cube"]
 
 # Measured in DESIGN: on Hartmann 6, 512 raw points and 10 starts lose a fifth in cumulative regret.
-_RAW_POINTS = 2048
-_RESTARTS = 20
+RAW_POINTS = 2048
+RESTARTS = 20
 # The best raw points are searched once more in their neighbourhood before the descent.
 _LEADERS = 32
 _NEIGHBOURS = 16
@@ -70,7 +70,7 @@ def maximize_on_cube(
         return _maximize_one_shot(acquisition, d)
     generator = torch.Generator().manual_seed(seed)
     sobol = torch.quasirandom.SobolEngine(d, scramble=True, seed=seed)
-    raw = sobol.draw(_RAW_POINTS, dtype=torch.float64)
+    raw = sobol.draw(RAW_POINTS, dtype=torch.float64)
     values = evaluate(acquisition, raw)
     leaders = raw[values.topk(_LEADERS).indices]
     shifts = torch.randn(_LEADERS, _NEIGHBOURS, d, generator=generator, dtype=torch.float64)
@@ -93,11 +93,11 @@ def maximize_on_cube(
 
 
 def _apart(points: Tensor) -> Tensor:
-    """The first `_RESTARTS` points, best first, that are not neighbours of a better one."""
+    """The first `RESTARTS` points, best first, that are not neighbours of a better one."""
     reach = _APART * points.shape[-1] ** 0.5
     left = torch.ones(len(points), dtype=torch.bool)
     chosen: list[int] = []
-    while len(chosen) < _RESTARTS and left.any():
+    while len(chosen) < RESTARTS and left.any():
         best = int(left.nonzero()[0])
         chosen.append(best)
         left &= (points - points[best]).norm(dim=-1) > reach
@@ -118,8 +118,6 @@ def _ascend(function: Callable[[Tensor], Tensor], starts: Tensor) -> tuple[Tenso
 def _maximize_one_shot(acquisition: OneShotAcquisitionFunction, d: int) -> Tensor:
     """One-shot functions carry their fantasies along; BoTorch knows how to start them."""
     cube = torch.stack([torch.zeros(d, dtype=torch.float64), torch.ones(d, dtype=torch.float64)])
-    point, _ = optimize_acqf(
-        acquisition, cube, q=1, num_restarts=_RESTARTS, raw_samples=_RAW_POINTS // 8
-    )
+    point, _ = optimize_acqf(acquisition, cube, q=1, num_restarts=RESTARTS, raw_samples=RAW_POINTS // 8)
     chosen: Tensor = point.squeeze(-2)
     return chosen

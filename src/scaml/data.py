@@ -207,7 +207,7 @@ def _check_finite(values: Tensor, what: str) -> None:
     bad = bad.any(-1) if bad.ndim == 2 else bad
     if bad.any():
         raise TaskDataError(
-            f"{_capital(what)} has NaN or infinite values in {_rows(bad)}; drop these rows or mend them."
+            f"{_capital(what)} has NaN or infinite values in {_rows(bad)}; drop or mend these rows."
         )
 
 
@@ -218,8 +218,8 @@ def _check_values(y: Tensor, what: str) -> None:
     huge = y.abs() > _LARGEST_Y
     if huge.any():
         raise TaskDataError(
-            f"{_capital(what)} is larger than {_LARGEST_Y:g} in {_rows(huge)}; rescale y, its unit does "
-            "not matter."
+            f"{_capital(what)} is larger than {_LARGEST_Y:g} in {_rows(huge)}; rescale y, its unit "
+            "does not matter."
         )
     spread = float(y.max() - y.min())
     if 0.0 < spread < _SMALLEST_SPREAD:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from botorch.acquisition import AcquisitionFunction
+from botorch.acquisition import AcquisitionFunction, OneShotAcquisitionFunction
 from botorch.acquisition.analytic import AnalyticAcquisitionFunction
 from botorch.models.model import Model
 from botorch.utils.sampling import manual_seed
@@ -62,6 +62,11 @@ def suggest(
     with one_thread(), manual_seed(seed):
         for i in range(q):
             function = make(model)
+            if table is not None and isinstance(function, OneShotAcquisitionFunction):
+                raise SettingError(
+                    f"{type(function).__name__} is a one-shot acquisition function, which has no value "
+                    "for a single row; choose another for a table of candidates."
+                )
             if i and not isinstance(function, AnalyticAcquisitionFunction):
                 function.set_X_pending(chosen)
             if table is None:

@@ -23,7 +23,7 @@ __all__ = ["Minimum", "Objective", "minimize"]
 Objective = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
 """Maps points, `b x p`, and the problems they belong to, `b`, to values, `b`, and slopes, `b x p`."""
 
-_MEMORY = 10  # pairs that the quasi-Newton model remembers
+_MEMORY = 20  # pairs that the quasi-Newton model remembers, at most two a variable
 _ARMIJO = 1e-4
 _LONGEST_STEP = 8.0
 _FIRST_STEP = 1.0
@@ -95,7 +95,7 @@ def minimize(
     x0 = x0.clamp(lower, upper)
     value, slope = objective(x0, every)
     evaluations = problems
-    memory = torch.zeros(problems, _MEMORY, p, dtype=x0.dtype)
+    memory = torch.zeros(problems, min(_MEMORY, 2 * p), p, dtype=x0.dtype)
     state = _State(
         every, x0, value, slope, memory, memory, -slope, torch.ones_like(value), torch.zeros_like(every)
     )

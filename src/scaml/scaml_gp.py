@@ -168,7 +168,7 @@ class ScaMLGP(GPyTorchModel, FantasizeMixin):
         if output_indices is not None:
             self._check_outputs(output_indices)
         mean, covariance = self._standardized(X.to(self._X))
-        covariance = covariance * self.y_scale.square()
+        covariance = (covariance * self.y_scale.square()).expand(*mean.shape, mean.shape[-1])
         if isinstance(observation_noise, Tensor):
             covariance = covariance + torch.diag_embed(observation_noise.squeeze(-1).expand(mean.shape))
         elif observation_noise:

@@ -145,7 +145,7 @@ class TaskGPs:
         return (self.outputscale - self.whiten(X).square().sum(-1)).clamp_min(0.0).movedim(-1, 0)
 
     def covariance(self, X: Tensor, Z: Tensor | None = None) -> Tensor:
-        """Σ_m(x, z), standardized: `M x batch x q x k` at X, `batch x q x d`, and Z, `batch x k x d`."""
+        """Σ_m(x, z), standardized: `M x batch x q x k` for X, `batch x q x d`; Z, `batch x k x d`, or X."""
         u = self.whiten(X).movedim(-2, 0)
         v = u if Z is None else self.whiten(Z).movedim(-2, 0)
         Z = X if Z is None else Z

@@ -1,7 +1,6 @@
-r"""MAP of the test-task's θ_t: weights w, residual kernel k_t and noise σ_t² (lines 3 and 4 of
-Algorithm 1).
+r"""MAP of the test-task's θ_t: weights w, residual kernel k_t and noise σ_t².
 
-The likelihood of y_t under the prior of Theorem 1 needs the meta-tasks only through the cached
+Lines 3 and 4 of Algorithm 1, equation 8. The likelihood of y_t under the prior of Theorem 1 needs the meta-tasks only through the cached
 $\mu_m(X_t)$ and $\Sigma_m(X_t, X_t)$, so that one evaluation costs $O(M n_t^2 + n_t^3)$:
 
 $$\partial / \partial w_m = w_m \langle A, \Sigma_m \rangle - \alpha^T \mu_m.$$
@@ -24,6 +23,10 @@ from scaml.minimize import minimize
 __all__ = ["Cache", "Hyperparameters", "fit_weights", "log_posterior"]
 
 
+# The solver sees the weights this much enlarged: the likelihood bends faster in them than in
+# logarithms, and steps of one size should mean as much in either. Measured for M = 8 to 256 and
+# n_t = 5 to 40: half of the evaluations.
+_WEIGHT_UNIT = 5.0
 # Weights of different solutions can lie close together, so only starts that have all but met merge.
 _SAME_BASIN = 0.01
 
@@ -98,21 +101,24 @@ def fit_weights(
     if n == 0:
         return Hyperparameters.from_vector(starts[0], d)
 
+    unit = torch.ones(tasks + d + 2, dtype=torch.float64)
+    unit[:tasks] = _WEIGHT_UNIT
+
     def objective(x: Tensor, _problem: Tensor) -> tuple[Tensor, Tensor]:
-        value, slope = log_posterior(kernel, cache, weight_prior, x)
-        return value / n, slope / n
+        value, slope = log_posterior(kernel, cache, weight_prior, x / unit)
+        return value / n, slope / (n * unit)
 
     lower, upper = TEST_TASK.bounds(d)
     lower = torch.cat([torch.full((tasks,), weight_prior.lower, dtype=torch.float64), lower])
     upper = torch.cat([torch.full((tasks,), torch.inf, dtype=torch.float64), upper])
     one_fit = torch.zeros(len(starts), dtype=torch.long)
-    best = minimize(objective, starts, lower, upper, one_fit, same_basin=_SAME_BASIN)
+    best = minimize(objective, starts * unit, lower, upper, one_fit, same_basin=_SAME_BASIN)
     if not best.value.isfinite():
         raise FitError(
             "No start gave a positive definite kernel matrix for the test-task; look for values of "
             "its X or y that dwarf the others."
         )
-    return Hyperparameters.from_vector(best.x[0], d)
+    return Hyperparameters.from_vector(best.x[0] / unit, d)
 
 
 def _starts(tasks: int, d: int, weight_prior: WeightPrior, generator: torch.Generator) -> Tensor:

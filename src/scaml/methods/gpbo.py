@@ -19,6 +19,7 @@ from scaml.hyperpriors import META_TASK
 from scaml.kernels import KernelName, check_kernel
 from scaml.methods.base import MetaPrior, Method, check_meta, check_seed, check_sqrt_beta
 from scaml.normalization import standardize
+from scaml.parallel import one_thread
 from scaml.scaml_gp import ScaMLGP
 from scaml.task_gps import TaskGPs
 from scaml.weights import Hyperparameters
@@ -69,6 +70,10 @@ class GPBOPrior(MetaPrior):
         """Fit the GP to the task's data; with none, take the default start of a fit."""
         self.check_task(task)
         check_seed(seed)
+        with one_thread():
+            return self._condition(task, seed)
+
+    def _condition(self, task: Task, seed: int) -> ScaMLGP:
         units = standardize(task.y)
         if task.n:
             data = FitInput(task.name, task.X, (task.y - units.offset) / units.scale)

@@ -1,6 +1,6 @@
-"""ScaML-GP (Tighineanu et al., AISTATS 2024): one exact GP a past task, their weighted sum plus a
-residual GP as the prior of the new one.
+"""ScaML-GP (Tighineanu et al., AISTATS 2024).
 
+One exact GP a past task; their weighted sum plus a residual GP is the prior of the new one.
 Algorithm 1 of the paper: `ScaML.meta_fit` is its line 2, `ScaMLPrior.condition` its lines 3 to 5.
 """
 

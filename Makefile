@@ -1,0 +1,40 @@
+# Every target sets up .venv by itself, once.
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/.ready
+# Many small matrices: one BLAS thread a process, one process a core.
+export OMP_NUM_THREADS := 1
+export OPENBLAS_NUM_THREADS := 1
+export MKL_NUM_THREADS := 1
+
+.PHONY: help demo test lint format speed clean
+
+help: ## Show this list.
+	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
+
+$(READY): pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt torch
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	touch $(READY)
+
+demo: $(READY) ## ScaML-GP beside a plain GP on the Branin family; writes scaml-demo/.
+	$(BIN)/scaml demo --out scaml-demo
+
+test: $(READY) ## All tests.
+	$(BIN)/python -m pytest --numprocesses auto
+
+lint: $(READY) ## Format, lint and type check, changing nothing.
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+format: $(READY) ## Format and mend what can be mended.
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+speed: $(READY) ## Measure against BoTorch; writes benchmarks/speed.json (about ten minutes).
+	$(BIN)/python -m benchmarks.speed
+
+clean: ## Remove what make made.
+	rm -rf .venv scaml-demo build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

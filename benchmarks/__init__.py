@@ -1,0 +1,1 @@
+"""Measurements whose figures stand in the documents; run by `make`, never by the tests."""

@@ -1,0 +1,195 @@
+r"""The synthetic families of the paper's appendix: Branin, Hartmann 3 and Hartmann 6.
+
+Every family is a classic benchmark function, minimized, whose parameters are drawn at random. The
+library maximizes and lives in the unit cube, so that both are turned over here: a `Function` takes
+unit-cube coordinates and its larger values are better.
+
+The Branin function is $a (x_2 - b x_1^2 + c x_1 - r)^2 + s (1 - t) \cos x_1 + s$; the paper's formula
+lost the square in print.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from scaml.data import MetaData, Task, check_points
+from scaml.errors import SettingError
+from scaml.methods.base import check_seed
+from scaml.minimize import minimize
+
+__all__ = ["FAMILIES", "Family", "Function", "check_count"]
+
+# Enough that every hill of every function, Hartmann 6 included, has starts on its slopes.
+_RAW_POINTS = 4096
+_STARTS = 256
+_TOLERANCE = 1e-13  # of the range of the raw values
+# Random numbers for one purpose are no use for another: a test-task drawn by the seed of the meta-data
+# must not be the first meta-task.
+_FUNCTION, _META_DATA = 0, 1
+
+
+@dataclass(frozen=True)
+class Family:
+    """Functions of one formula whose parameters are uniform in their ranges.
+
+    Args:
+        name: Its key in `FAMILIES`.
+        title: Its name in figures.
+        d: Number of coordinates.
+        noise: Standard deviation of the observation noise.
+        points: Points of a meta-task in the paper's figures.
+        low: Smallest value of every parameter.
+        high: Largest value of every parameter.
+        formula: Maps `n x d` unit-cube coordinates and the parameters to n values, SMALLER is better.
+
+    Example:
+        >>> function = FAMILIES["branin"].draw(0)
+        >>> function([[0.5, 0.5]]).shape
+        torch.Size([1])
+    """
+
+    name: str
+    title: str
+    d: int
+    noise: float
+    points: int
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+    formula: Callable[[Tensor, tuple[float, ...]], Tensor] = field(repr=False)
+
+    def draw(self, seed: int | np.random.Generator) -> Function:
+        """A function of the family.
+
+        Args:
+            seed: Decides the parameters; a generator is advanced.
+        """
+        drawn = _generator(seed, _FUNCTION).uniform(self.low, self.high)
+        return Function(self, tuple(drawn.tolist()))
+
+    def meta_data(self, tasks: int, points: int, seed: int | np.random.Generator) -> MetaData:
+        """Meta-tasks with noisy values at uniform points; a task does not depend on how many follow.
+
+        Args:
+            tasks: M, the number of meta-tasks.
+            points: N_m, the number of points of each.
+            seed: Decides functions, points and noise; a generator is advanced.
+        """
+        check_count(tasks, "The number of meta-tasks", 1)
+        check_count(points, "The number of points of a meta-task", 2)
+        generator = _generator(seed, _META_DATA)
+        return MetaData([self._task(f"{self.name}-{m}", points, generator) for m in range(tasks)])
+
+    def _task(self, name: str, points: int, generator: np.random.Generator) -> Task:
+        function = self.draw(generator)
+        X = generator.random((points, self.d))
+        noise = self.noise * generator.standard_normal(points)
+        return Task(X, function(X).numpy() + noise, name=name)
+
+
+@dataclass(frozen=True)
+class Function:
+    """One function of a family, to be maximized over the unit cube, without noise.
+
+    Args:
+        family: Where it is from.
+        parameters: The paper's (a, b, c, r, s, t) of Branin, (α_1, ..., α_4) of Hartmann.
+    """
+
+    family: Family
+    parameters: tuple[float, ...]
+
+    def __call__(self, X: Any) -> Tensor:
+        """The n values at `n x d` points: float64, larger is better."""
+        X = check_points(X, f"X of {self.family.title}", d=self.family.d)
+        return -self.family.formula(X, self.parameters)
+
+    @cached_property
+    def maximum(self) -> float:
+        """The largest value on the unit cube, to 1e-6."""
+        d = self.family.d
+        raw = torch.quasirandom.SobolEngine(d).draw(_RAW_POINTS, dtype=torch.float64)
+        values = self.family.formula(raw, self.parameters)
+        starts = raw[values.argsort(stable=True)[:_STARTS]]
+        unit = values.max() - values.min()
+
+        def objective(x: Tensor, _problem: Tensor) -> tuple[Tensor, Tensor]:
+            x = x.detach().requires_grad_()
+            value = self.family.formula(x, self.parameters) / unit
+            (slope,) = torch.autograd.grad(value.sum(), x)
+            return value.detach(), slope
+
+        lower, upper = torch.zeros(d, dtype=torch.float64), torch.ones(d, dtype=torch.float64)
+        # Every start is a group of its own: none may leave early because another leads.
+        alone = torch.arange(_STARTS)
+        found = minimize(objective, starts, lower, upper, alone, same_basin=0.0, tolerance=_TOLERANCE)
+        return float(self(found.x).max())
+
+
+def check_count(count: int, what: str, least: int) -> None:
+    """Refuse what is not a number of things."""
+    if isinstance(count, bool) or not isinstance(count, int) or count < least:
+        raise SettingError(f"{what} is {count!r}; give an integer of at least {least}.")
+
+
+def _generator(seed: int | np.random.Generator, purpose: int) -> np.random.Generator:
+    if isinstance(seed, np.random.Generator):
+        return seed
+    check_seed(seed)
+    return np.random.default_rng([purpose, seed])
+
+
+def _branin(X: Tensor, parameters: tuple[float, ...]) -> Tensor:
+    a, b, c, r, s, t = parameters
+    x1, x2 = 15.0 * X[:, 0] - 5.0, 15.0 * X[:, 1]
+    return a * (x2 - b * x1.square() + c * x1 - r).square() + s * (1.0 - t) * x1.cos() + s
+
+
+def _hartmann(A: Tensor, P: Tensor, X: Tensor, parameters: tuple[float, ...]) -> Tensor:
+    alpha = torch.tensor(parameters, dtype=torch.float64)
+    exponent = (A * (X[:, None] - P).square()).sum(-1)
+    return -(-exponent).exp() @ alpha
+
+
+_A3 = [[3.0, 10, 30], [0.1, 10, 35], [3.0, 10, 30], [0.1, 10, 35]]
+_P3 = [[3689, 1170, 2673], [4699, 4387, 7470], [1091, 8732, 5547], [381, 5743, 8828]]
+_A6 = [
+    [10, 3, 17, 3.5, 1.7, 8],
+    [0.05, 10, 17, 0.1, 8, 14],
+    [3, 3.5, 1.7, 10, 17, 8],
+    [17, 8, 0.05, 10, 0.1, 14],
+]
+_P6 = [
+    [1312, 1696, 5569, 124, 8283, 5886],
+    [2329, 4135, 8307, 3736, 1004, 9991],
+    [2348, 1451, 3522, 2883, 3047, 6650],
+    [4047, 8828, 8732, 5743, 1091, 381],
+]
+
+
+def _hartmann_family(title: str, points: int, A: list[list[float]], P: list[list[int]]) -> Family:
+    formula = partial(
+        _hartmann, torch.tensor(A, dtype=torch.float64), 1e-4 * torch.tensor(P, dtype=torch.float64)
+    )
+    low, high = (1.00, 1.18, 2.8, 3.2), (1.02, 1.20, 3.0, 3.4)
+    name = title.lower().replace(" ", "")
+    return Family(name, title, len(A[0]), 0.1, points, low, high, formula)
+
+
+_BRANIN_LOW, _BRANIN_HIGH = (0.5, 0.1, 1.0, 5.0, 8.0, 0.03), (1.5, 0.15, 2.0, 7.0, 12.0, 0.05)
+
+FAMILIES: dict[str, Family] = {
+    family.name: family
+    for family in (
+        Family("branin", "Branin", 2, 1.0, 32, _BRANIN_LOW, _BRANIN_HIGH, _branin),
+        _hartmann_family("Hartmann 3", 32, _A3, _P3),
+        _hartmann_family("Hartmann 6", 128, _A6, _P6),
+    )
+}
+"""The families by name."""

@@ -1,0 +1,50 @@
+"""GPBO against BoTorch's plain GP."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from scaml import SettingError, Task
+from scaml.fit import STARTS
+from scaml.hyperpriors import META_TASK
+from scaml.methods import GPBO
+from tests import botorch_baseline
+from tests.cases import meta_data, task_of
+
+META = meta_data((10, 14), 2)
+X = torch.rand(6, 2, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
+
+
+def test_posterior_is_that_of_botorchs_fit() -> None:
+    task = task_of(20, 2)
+    posterior = GPBO().meta_fit(META).condition(task, seed=0).posterior(X)
+    mean, std = task.y.mean(), task.y.std()
+    starts = META_TASK.starts(STARTS, 2, torch.Generator().manual_seed(0))
+    model, _ = botorch_baseline.fit("se", task.X, (task.y - mean) / std, starts)
+    with torch.no_grad():
+        theirs = model.posterior(X)
+    torch.testing.assert_close(posterior.mean, mean + std * theirs.mean, rtol=1e-3, atol=1e-3)
+    torch.testing.assert_close(posterior.variance, std**2 * theirs.variance, rtol=2e-2, atol=1e-5)
+
+
+def test_the_past_is_not_used() -> None:
+    task = task_of(5, 2)
+    a, b = (GPBO().meta_fit(m).condition(task) for m in (META, meta_data((5, 5, 5), 2, seed=8)))
+    assert torch.equal(a.posterior(X).mean, b.posterior(X).mean)
+    assert a.weights.shape == (0,)
+    assert GPBO().meta_fit(META).names == META.names
+
+
+def test_without_data_it_is_the_prior() -> None:
+    model = GPBO().meta_fit(META).condition(Task.empty(d=2))
+    posterior = model.posterior(X)
+    torch.testing.assert_close(posterior.mean, torch.zeros(6, 1, dtype=torch.float64))
+    torch.testing.assert_close(posterior.variance, model.outputscale.expand(6, 1))
+
+
+def test_settings_are_checked() -> None:
+    with pytest.raises(SettingError, match="kernel"):
+        GPBO(kernel="linear")  # type: ignore[arg-type]
+    with pytest.raises(SettingError, match="sqrt_beta"):
+        GPBO(sqrt_beta=float("inf"))

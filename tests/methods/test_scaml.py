@@ -1,0 +1,121 @@
+"""ScaML and its prior: the public contract, seeds, settings."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from dataclasses import FrozenInstanceError
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from scaml import MetaData, ScaML, SettingError, Task, TaskDataError
+from scaml.kernels import KernelName
+from tests.cases import meta_data, smooth, task_of
+from tests.oracles import Array
+
+META = meta_data((10, 14, 8), 2)
+X = torch.rand(6, 2, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
+
+
+def test_without_data_the_prior_is_the_mean_of_the_tasks() -> None:
+    prior = ScaML().meta_fit(META)
+    model = prior.condition(Task.empty(d=2))
+    torch.testing.assert_close(model.weights, torch.full((3,), 1 / 3, dtype=torch.float64))
+    expected = model.y_offset + model.y_scale * prior.task_gps.mean(X).mean(0)
+    torch.testing.assert_close(model.posterior(X).mean.squeeze(-1), expected)
+
+
+@pytest.mark.parametrize("kernel", ["se", "matern52"])
+def test_a_task_like_a_past_one_finds_it(kernel: KernelName) -> None:
+    """Three past tasks, the test-task a copy of one of them in other units."""
+    rng = np.random.default_rng(0)
+    functions: tuple[Callable[[Array], Array], ...] = (
+        lambda X: smooth(X, 0.0),
+        lambda X: np.asarray(np.sin(9 * X[:, 0]) + X[:, 1]),
+        lambda X: np.asarray(np.cos(7 * X[:, 1])),
+    )
+    tasks = []
+    for i, f in enumerate(functions):
+        P = rng.random((30, 2))
+        tasks.append(Task(P, f(P), name=f"t{i}"))
+    prior = ScaML(kernel=kernel).meta_fit(MetaData(tasks))
+    P = rng.random((12, 2))
+    model = prior.condition(Task(P, functions[1](P)))
+    assert model.weights.argmax() == 1
+    Q = rng.random((50, 2))
+    error = model.posterior(torch.tensor(Q)).mean.squeeze(-1).numpy() - functions[1](Q)
+    assert np.abs(error).max() < 0.25
+
+
+def test_signed_weights_use_a_mirrored_task() -> None:
+    rng = np.random.default_rng(1)
+    P, Q, T = rng.random((30, 2)), rng.random((10, 2)), rng.random((40, 2))
+    meta = MetaData([Task(P, -smooth(P, 0.0), name="mirrored")])
+    task = Task(Q, smooth(Q, 0.0))
+    signed, positive = (
+        ScaML(weights=kind).meta_fit(meta).condition(task) for kind in ("signed", "positive")
+    )
+    assert signed.weights.item() < -0.1
+    assert positive.weights.item() >= 0.0
+
+    def error(model: Any) -> float:
+        mean = model.posterior(torch.tensor(T)).mean.squeeze(-1).numpy()
+        return float(np.abs(mean - smooth(T, 0.0)).mean())
+
+    assert error(signed) < error(positive)
+
+
+def test_seeds_and_pickles() -> None:
+    prior, task = ScaML().meta_fit(META, seed=1), task_of(6, 2)
+    again = ScaML().meta_fit(META, seed=1)
+    twin = pickle.loads(pickle.dumps(prior))
+    expected = prior.condition(task, seed=2).posterior(X).mean
+    for other in (again, twin, prior):
+        assert torch.equal(other.condition(task, seed=2).posterior(X).mean, expected)
+
+
+def test_settings_are_frozen_and_checked() -> None:
+    method = ScaML()
+    with pytest.raises(FrozenInstanceError):
+        method.kernel = "matern52"  # type: ignore[misc]
+    assert ScaML() == method
+    for wrong in (
+        {"kernel": "rbf"},
+        {"normalization": "none"},
+        {"weights": "any"},
+        {"sqrt_beta": -1.0},
+        {"sqrt_beta": float("nan")},
+    ):
+        with pytest.raises(SettingError, match=str(next(iter(wrong.values())))):
+            ScaML(**wrong)
+    with pytest.raises(TaskDataError, match="are a list"):
+        method.meta_fit([])  # type: ignore[arg-type]
+    with pytest.raises(SettingError, match="seed is -3"):
+        method.meta_fit(META, seed=-3)
+    with pytest.raises(SettingError, match="n_jobs is 0"):
+        method.meta_fit(META, n_jobs=0)
+
+
+def test_acquisition_has_the_methods_beta() -> None:
+    prior = ScaML(sqrt_beta=2.0).meta_fit(META)
+    model = prior.condition(Task.empty(d=2))
+    posterior = model.posterior(X.unsqueeze(-2))
+    expected = (posterior.mean + 2.0 * posterior.variance.sqrt()).flatten()
+    torch.testing.assert_close(prior.acquisition(model)(X.unsqueeze(-2)), expected)
+
+
+@pytest.mark.parametrize("normalization", ["pooled", "union"])
+def test_hard_cases_work(normalization: Any) -> None:
+    """Constant tasks, duplicate rows, one observation, the same point observed twice."""
+    P = np.repeat(np.random.default_rng(0).random((3, 2)), 2, axis=0)
+    meta = MetaData([Task(P, np.full(6, 4.0)), Task(P, np.full(6, -2.0))])
+    prior = ScaML(normalization=normalization).meta_fit(meta)
+    task = Task.empty(d=2)
+    for y in (0.5, 0.5, 0.7, -1.0):
+        posterior = prior.condition(task).posterior(X)
+        assert posterior.mean.isfinite().all()
+        assert (posterior.variance > 0).all()
+        task = task.append([0.5, 0.5], y)

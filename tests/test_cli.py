@@ -1,0 +1,222 @@
+"""The command line: what it prints, where, and with which exit code."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import scaml
+from scaml.bench import FAMILIES
+from scaml.cli import FAMILY_NAMES, app, main
+from scaml.demo import DemoResult, Progress
+
+RESULT = DemoResult(
+    family=FAMILIES["branin"],
+    seed=0,
+    regrets={"ScaML-GP": (4.0,) * 4 + (0.25,) * 16, "plain GP": (9.0,) * 20},
+    weights={"branin-0": 0.0, "branin-1": 0.625},
+)
+
+
+@pytest.fixture(autouse=True)
+def no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some CI services pretend to be one."""
+    for name in ("FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def instant(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The demonstration without its computation."""
+
+    def run_demo(family: object, seed: int, *, progress: Progress) -> DemoResult:
+        progress("Optimizing", 0, 2)
+        progress("Optimizing", 1, 2)
+        return RESULT
+
+    monkeypatch.setattr("scaml.demo.run_demo", run_demo)
+
+
+def fail_with(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
+    def run_demo(family: object, seed: int, *, progress: Progress) -> DemoResult:
+        raise error
+
+    monkeypatch.setattr("scaml.demo.run_demo", run_demo)
+
+
+def test_families_are_those_of_the_benchmarks() -> None:
+    assert list(FAMILY_NAMES) == list(FAMILIES)
+
+
+@pytest.mark.parametrize("args", [[], ["--help"], ["-h"]])
+def test_help(args: list[str]) -> None:
+    result = CliRunner().invoke(app, args)
+    assert result.exit_code == 0
+    assert "demo" in result.stdout
+    assert "Example: scaml demo" in result.stdout
+
+
+def test_help_of_every_command_has_an_example() -> None:
+    for command in app.registered_commands:
+        assert command.callback is not None
+        result = CliRunner().invoke(app, [command.callback.__name__, "--help"])
+        assert result.exit_code == 0
+        assert "Example: scaml" in result.stdout
+
+
+def test_version() -> None:
+    result = CliRunner().invoke(app, ["--version"])
+    assert (result.exit_code, result.stdout) == (0, f"scaml {scaml.__version__}\n")
+
+
+@pytest.mark.usefixtures("instant")
+def test_demo_prints_tables_and_draws(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "new" / "folder"
+    assert main(["demo", "--out", str(out)]) == 0
+    printed = capsys.readouterr()
+    assert re.search(r"\b5\b.*0\.25.*\b9\b", printed.out)
+    assert re.search(r"branin-1.*0\.62", printed.out)
+    assert printed.out.endswith(f"Figure: {out / 'branin-seed-0.png'}\n")
+    assert printed.err == "Optimizing\n"
+    assert [path.name for path in out.iterdir()] == ["branin-seed-0.png"]
+
+
+@pytest.mark.usefixtures("instant")
+def test_demo_shows_a_bar_on_a_terminal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm")
+    assert main(["demo", "--out", str(tmp_path)]) == 0
+    printed = capsys.readouterr()
+    assert "Optimizing" in printed.err
+    assert "%" in printed.err
+
+
+@pytest.mark.parametrize(
+    ("args", "sentence"),
+    [
+        (["demo", "--family", "foo"], "--family is 'foo'; choose one of branin, hartmann3, hartmann6."),
+        (["demo", "--seed", "-1"], "--seed is -1; give an integer of at least 0."),
+        (
+            ["demo", "--seed", "x"],
+            "Invalid value for '--seed': 'x' is not an integer; see scaml demo --help.",
+        ),
+        (["demo", "--seed"], "Option '--seed' requires an argument; see scaml --help."),
+        (["demo", "--what"], "No such option: --what; see scaml demo --help."),
+        (["what"], "No such command 'what'; see scaml --help."),
+    ],
+)
+def test_bad_options_are_refused_in_one_sentence(
+    args: list[str],
+    sentence: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(args) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err == f"scaml: {sentence}\n"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_out_that_is_a_file_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "file"
+    file.write_text("mine")
+    assert main(["demo", "--out", str(file)]) == 2
+    assert (
+        capsys.readouterr().err
+        == f"scaml: --out is '{file}', a file; give a folder, new or existing.\n"
+    )
+    assert file.read_text() == "mine"
+
+
+@pytest.mark.parametrize("below", ["file/folder", "x" * 300])
+def test_out_that_cannot_be_written_is_refused(
+    below: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").write_text("mine")
+    assert main(["demo", "--out", str(tmp_path / below)]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "cannot be written (" in line
+    assert line.endswith("give an --out folder where you may write.")
+
+
+@pytest.mark.usefixtures("instant")
+def test_figure_that_cannot_be_written_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "branin-seed-0.png").mkdir()
+    assert main(["demo", "--out", str(tmp_path)]) == 2
+    assert "branin-seed-0.png' cannot be written" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["branin-seed-0.png"]
+
+
+def test_error_of_scaml_is_one_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fail_with(monkeypatch, scaml.FitError("This went wrong; do that."))
+    assert main(["demo", "--out", str(tmp_path / "new")]) == 2
+    assert capsys.readouterr().err == "scaml: This went wrong; do that.\n"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_unexpected_error_is_logged(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    fail_with(monkeypatch, ZeroDivisionError("deep inside"))
+    assert main(["demo", "--out", str(tmp_path / "new")]) == 1
+    (log,) = tmp_path.iterdir()
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line == (
+        "scaml: an unexpected ZeroDivisionError is a fault of scaml; please report it with the "
+        f"traceback in {log}."
+    )
+    text = log.read_text()
+    assert text.startswith(f"scaml {scaml.__version__}, Python")
+    assert "ZeroDivisionError: deep inside" in text
+
+
+def test_unexpected_error_without_a_place_for_a_log_is_not_lost(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "nowhere"))
+    fail_with(monkeypatch, ZeroDivisionError("deep inside"))
+    assert main(["demo", "--out", str(tmp_path / "new")]) == 1
+    printed = capsys.readouterr().err
+    assert "ZeroDivisionError: deep inside" in printed
+    assert printed.endswith("please report it with the traceback in the lines above.\n")
+
+
+def test_interrupt(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fail_with(monkeypatch, KeyboardInterrupt())
+    assert main(["demo", "--out", str(tmp_path / "a" / "b")]) == 130
+    assert capsys.readouterr().err == "scaml: stopped.\n"
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows sends no SIGINT to a single process")
+def test_real_process_stops_on_ctrl_c(tmp_path: Path) -> None:
+    command = Path(sys.executable).with_name("scaml")
+    process = subprocess.Popen(
+        [command, "demo", "--out", "out"], cwd=tmp_path, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stderr is not None
+    first = process.stderr.readline()
+    process.send_signal(signal.SIGINT)
+    assert process.stderr.read().endswith("scaml: stopped.\n")
+    assert process.wait(timeout=60) == 130
+    process.stderr.close()
+    assert first == "Learning from the past tasks\n"
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,214 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+
+from scaml.errors import SettingError
+from scaml.normalization import (
+    Levels,
+    NormalizationName,
+    Units,
+    check_normalization,
+    normalize,
+    standardize,
+)
+
+NAMES: tuple[NormalizationName, ...] = ("pooled", "union")
+each_name = pytest.mark.parametrize("name", NAMES)
+Values = Sequence[float]
+
+TASKS: list[list[float]] = [[1.0, 4.0, 2.5], [10.0, 12.0], [-3.0, 5.0, 0.5, 0.25, 7.0]]
+NEW: list[float] = [20.0, 26.0, 21.0, 24.5]
+
+
+def tensor(values: Values) -> Tensor:
+    return torch.tensor(values, dtype=torch.float64)
+
+
+def units(name: NormalizationName, y: Values, tasks: Sequence[Values]) -> Units:
+    return normalize(name, tensor(y), Levels.of([tensor(values) for values in tasks]))
+
+
+def pooled(y: Values, tasks: Sequence[Values]) -> tuple[float, float]:
+    """The formula of the design: for tasks that vary, and more than one of them."""
+    means = np.array([np.mean(values) for values in tasks])
+    W = np.mean([np.var(values, ddof=1) for values in tasks])
+    B = np.var(means, ddof=1)
+    offset = means.mean()
+    if len(y):
+        trust = B / (B + W / len(y))
+        offset = trust * np.mean(y) + (1 - trust) * means.mean()
+    return float(offset), float(np.sqrt(W))
+
+
+def assert_units(found: Units, offset: Any, scale: Any, rel: float = 1e-12) -> None:
+    assert found.offset.dtype == found.scale.dtype == torch.float64
+    assert found.offset.shape == found.scale.shape == ()
+    assert found.offset.item() == pytest.approx(offset, rel=rel, abs=1e-300)
+    assert found.scale.item() == pytest.approx(scale, rel=rel, abs=0.0)
+
+
+# One task.
+
+
+@pytest.mark.parametrize("values", [*TASKS, NEW, [1e90, 2e90, -3e90], [1e-90, 2e-90]])
+def test_a_task_is_standardized_by_mean_and_sample_deviation(values: list[float]) -> None:
+    assert_units(standardize(tensor(values)), np.mean(values), np.std(values, ddof=1))
+
+
+@pytest.mark.parametrize("value", [0.1, -0.3, 1 / 3, 7.7, 1e-3, 1e90, -1e-90])
+@pytest.mark.parametrize("n", [1, 2, 3, 7, 10])
+def test_constant_values_keep_their_magnitude_as_scale(value: float, n: int) -> None:
+    """Also where the mean of equal numbers is not that number in floating point."""
+    assert_units(standardize(tensor([value] * n)), value, abs(value))
+
+
+def test_zeros_have_unit_scale() -> None:
+    assert_units(standardize(tensor([0.0, 0.0])), 0.0, 1.0)
+
+
+def test_no_values_have_unit_scale() -> None:
+    assert_units(standardize(tensor([])), 0.0, 1.0)
+
+
+# Levels.
+
+
+def test_levels_are_size_mean_and_deviation_of_every_task() -> None:
+    levels = Levels.of([tensor(values) for values in [*TASKS, [0.1] * 3]])
+    means = np.array([np.mean(values) for values in [*TASKS, [0.1]]])
+    deviations = np.append([np.std(values, ddof=1) for values in TASKS], 0.0)
+    np.testing.assert_array_equal(levels.size.numpy(), [3, 2, 5, 3])
+    np.testing.assert_allclose(levels.mean.numpy(), means, rtol=1e-14)
+    np.testing.assert_allclose(levels.deviation.numpy(), deviations, rtol=1e-14, atol=0.0)
+
+
+# The test-task.
+
+
+@pytest.mark.parametrize("n", range(len(NEW) + 1))
+def test_union_is_mean_and_deviation_of_everything(n: int) -> None:
+    everything = np.concatenate([*TASKS, NEW[:n]])
+    assert_units(units("union", NEW[:n], TASKS), everything.mean(), everything.std(ddof=1))
+
+
+@pytest.mark.parametrize("n", range(len(NEW) + 1))
+def test_pooled_is_the_formula_of_the_design(n: int) -> None:
+    assert_units(units("pooled", NEW[:n], TASKS), *pooled(NEW[:n], TASKS))
+
+
+def test_pooled_trusts_many_values_of_the_test_task() -> None:
+    many = NEW * 10_000
+    assert units("pooled", many, TASKS).offset.item() == pytest.approx(np.mean(NEW), rel=1e-4)
+    assert units("pooled", NEW[:1], TASKS).offset.item() < np.mean(NEW[:1]) - 1.0
+
+
+@each_name
+def test_one_task_without_test_data_gives_its_own_units(name: NormalizationName) -> None:
+    values = TASKS[0]
+    assert_units(units(name, [], [values]), np.mean(values), np.std(values, ddof=1))
+
+
+def test_one_task_counts_its_own_variance_as_the_variance_between_tasks() -> None:
+    values = TASKS[0]
+    n = len(NEW)
+    expected = np.mean(values) + n / (n + 1) * (np.mean(NEW) - np.mean(values))
+    assert_units(units("pooled", NEW, [values]), expected, np.std(values, ddof=1))
+
+
+@pytest.mark.parametrize("y", [[], NEW])
+def test_a_constant_task_counts_with_variance_zero(y: list[float]) -> None:
+    tasks = [*TASKS, [6.0] * 4]
+    everything = np.concatenate([*tasks, y])
+    assert_units(units("pooled", y, tasks), *pooled(y, tasks))
+    assert_units(units("union", y, tasks), everything.mean(), everything.std(ddof=1))
+
+
+def test_constant_tasks_of_different_levels_give_the_deviation_of_the_levels() -> None:
+    tasks, y = [[1.0] * 3, [4.0] * 2, [2.5] * 5], [7.0, 8.0]
+    # Without variance within tasks the test-task's own mean is beyond doubt.
+    assert_units(units("pooled", y, tasks), 7.5, np.std([1.0, 4.0, 2.5], ddof=1))
+    everything = np.concatenate([*tasks, y])
+    assert_units(units("union", y, tasks), everything.mean(), everything.std(ddof=1))
+
+
+@each_name
+@pytest.mark.parametrize("value", [0.1, -0.3, 1 / 3, 7.7, 1e-3, 5.0])
+@pytest.mark.parametrize("n", [0, 1, 7])
+def test_where_everything_is_constant_its_magnitude_is_the_scale(
+    name: NormalizationName, value: float, n: int
+) -> None:
+    """A scale of rounding errors would make numbers of 1e17 out of equal values."""
+    tasks = [[value] * size for size in (3, 5, 7, 11)]
+    assert_units(units(name, [value] * n, tasks), value, abs(value))
+
+
+@each_name
+@pytest.mark.parametrize("n", [0, 1, 3])
+def test_where_everything_is_zero_the_scale_is_one(name: NormalizationName, n: int) -> None:
+    assert_units(units(name, [0.0] * n, [[0.0] * 3, [0.0] * 2]), 0.0, 1.0)
+
+
+def test_past_constants_leave_the_scale_to_the_test_task() -> None:
+    found = units("pooled", NEW, [[5.0] * 3, [5.0] * 4])
+    assert found.scale.item() == pytest.approx(np.std(NEW, ddof=1), rel=1e-12)
+    assert found.offset.isfinite()
+
+
+@each_name
+def test_the_order_of_tasks_and_values_does_not_matter(name: NormalizationName) -> None:
+    forward = units(name, NEW, TASKS)
+    backward = units(name, NEW[::-1], [values[::-1] for values in TASKS[::-1]])
+    assert_units(backward, forward.offset.item(), forward.scale.item())
+
+
+tenths = st.integers(-1000, 1000).map(lambda value: value / 10)
+
+
+@each_name
+@settings(deadline=None, max_examples=80)
+@given(
+    tasks=st.lists(st.lists(tenths, min_size=2, max_size=5), min_size=1, max_size=4),
+    y=st.lists(tenths, max_size=4),
+    a=st.floats(1e-3, 1e3),
+    b=st.floats(-1e3, 1e3),
+)
+def test_an_affine_change_of_all_y_carries_the_units_along(
+    name: NormalizationName, tasks: list[list[float]], y: list[float], a: float, b: float
+) -> None:
+    assume(any(np.ptp(values) > 0 for values in tasks))
+    before = units(name, y, tasks)
+    after = units(name, [a * v + b for v in y], [[a * v + b for v in values] for values in tasks])
+    magnitude = abs(b) + 100.0 * a  # rounding is relative to the largest y there can be
+    assert after.scale.item() == pytest.approx(a * before.scale.item(), rel=1e-9, abs=1e-11 * magnitude)
+    expected = a * before.offset.item() + b
+    assert after.offset.item() == pytest.approx(expected, rel=1e-9, abs=1e-9 * magnitude)
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.lists(tenths, min_size=2, max_size=6), st.floats(1e-3, 1e3), st.floats(-1e3, 1e3))
+def test_an_affine_change_of_a_task_leaves_its_standardized_values(
+    values: list[float], a: float, b: float
+) -> None:
+    assume(np.ptp(values) > 0)
+    y = tensor(values)
+    z, changed = standardize(y), standardize(a * y + b)
+    before, after = (y - z.offset) / z.scale, (a * y + b - changed.offset) / changed.scale
+    # a * 0.1 is the least spread and 1e3 the largest offset: eight digits are always left.
+    torch.testing.assert_close(after, before, rtol=1e-7, atol=1e-7)
+
+
+def test_normalizations_are_chosen_by_name() -> None:
+    for name in NAMES:
+        check_normalization(name)
+    with pytest.raises(
+        SettingError, match=r"^normalization is 'zscore'; choose 'pooled' or 'union'\.$"
+    ):
+        check_normalization("zscore")

@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from scaml.errors import SettingError, TaskDataError
+from scaml.parallel import one_thread, run
+
+
+@pytest.fixture(autouse=True)
+def two_threads() -> Iterator[None]:
+    """Start from a number of threads that is not the one to be set."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    yield
+    torch.set_num_threads(before)
+
+
+def factorize(seed: int) -> tuple[int, Tensor, int, int]:
+    A = torch.randn(64, 64, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    return seed, torch.linalg.cholesky(A @ A.T + torch.eye(64)), torch.get_num_threads(), os.getpid()
+
+
+def refuse(item: int) -> int:
+    raise TaskDataError(f"Item {item} is bad; give another.")
+
+
+def test_results_and_their_order_do_not_depend_on_n_jobs() -> None:
+    seeds = [5, 3, 8, 1, 9, 2]
+    alone, together = run(factorize, seeds, 1), run(factorize, seeds, 2)
+    assert [result[0] for result in alone] == seeds
+    assert [result[0] for result in together] == seeds
+    assert all(torch.equal(a[1], b[1]) for a, b in zip(alone, together, strict=True))
+    assert {result[3] for result in alone} == {os.getpid()}
+    assert os.getpid() not in {result[3] for result in together}
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_every_call_runs_on_one_thread(n_jobs: int) -> None:
+    assert [result[2] for result in run(factorize, [0, 1], n_jobs)] == [1, 1]
+    assert torch.get_num_threads() == 2
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2, -1])
+def test_items_may_be_any_iterable_also_an_empty_one(n_jobs: int) -> None:
+    assert run(abs, (-i for i in range(4)), n_jobs) == [0, 1, 2, 3]
+    assert run(abs, [], n_jobs) == []
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_an_error_arrives_as_what_it_was(n_jobs: int) -> None:
+    with pytest.raises(TaskDataError, match=r"^Item 7 is bad; give another\.$"):
+        run(refuse, [7], n_jobs)
+    assert torch.get_num_threads() == 2
+
+
+@pytest.mark.parametrize("n_jobs", [0, -2, True, False, 1.0, "2", None])
+def test_bad_n_jobs_are_refused_before_any_work(n_jobs: Any) -> None:
+    with pytest.raises(SettingError, match=rf"^n_jobs is {re.escape(repr(n_jobs))}; give .*\.$"):
+        run(refuse, [7], n_jobs)
+
+
+def test_one_thread_sets_and_restores() -> None:
+    with one_thread():
+        assert torch.get_num_threads() == 1
+        with one_thread():
+            assert torch.get_num_threads() == 1
+        assert torch.get_num_threads() == 1
+    assert torch.get_num_threads() == 2
+
+
+def test_one_thread_restores_after_an_exception() -> None:
+    with pytest.raises(KeyError), one_thread():
+        raise KeyError
+    assert torch.get_num_threads() == 2
