@@ -259,6 +259,23 @@ def test_the_place_of_the_best_start_does_not_matter() -> None:
         assert solve(double_well, x0[order], group=one).x[0].item() < -1.0
 
 
+def test_a_start_that_is_behind_but_still_falling_is_not_given_up() -> None:
+    """Beside one that is done at once, the long valley of Rosenbrock leads lower in the end."""
+
+    def objective(x: Tensor, problem: Tensor) -> tuple[Tensor, Tensor]:
+        value, slope = rosenbrock(x, problem)
+        bowl = problem == 0
+        at_once = (x - 9.0).square().sum(-1)
+        return (
+            torch.where(bowl, at_once, value - 1.0),
+            torch.where(bowl[:, None], 2 * (x - 9.0), slope),
+        )
+
+    x0 = tensor([[9.0, 9.0], [-1.2, 1.0]])
+    found = solve(objective, x0, group=torch.zeros(2, dtype=torch.long))
+    assert found.value.item() == pytest.approx(-1.0, abs=1e-6)
+
+
 def test_groups_need_not_be_contiguous() -> None:
     objective = Quadratics(1, 3, seed=4)
 

@@ -27,6 +27,13 @@ def factorize(seed: int) -> tuple[int, Tensor, int, int]:
     return seed, torch.linalg.cholesky(A @ A.T + torch.eye(64)), torch.get_num_threads(), os.getpid()
 
 
+def threads_before_taking_two(_item: int) -> int:
+    """The number that a call finds; it leaves a higher one to the next call of its process."""
+    found = torch.get_num_threads()
+    torch.set_num_threads(2)
+    return found
+
+
 def refuse(item: int) -> int:
     raise TaskDataError(f"Item {item} is bad; give another.")
 
@@ -45,6 +52,10 @@ def test_results_and_their_order_do_not_depend_on_n_jobs() -> None:
 def test_every_call_runs_on_one_thread(n_jobs: int) -> None:
     assert [result[2] for result in run(factorize, [0, 1], n_jobs)] == [1, 1]
     assert torch.get_num_threads() == 2
+
+
+def test_a_process_that_is_used_again_starts_on_one_thread_again() -> None:
+    assert run(threads_before_taking_two, range(8), 2) == [1] * 8
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2, -1])

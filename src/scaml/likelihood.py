@@ -72,9 +72,10 @@ def negative_log_likelihood(
     diagonal.add_(noise[:, None] if mask is None else torch.where(mask > 0, noise[:, None], 1.0))
     L, info = torch.linalg.cholesky_ex(K)
     diagonal.copy_(noiseless)
+    inverse = torch.cholesky_inverse(L)
+    alpha = (inverse @ residual.unsqueeze(-1)).squeeze(-1)
     # LAPACK's result is column-major; its transpose is the same matrix laid out like the rest.
-    inner = torch.cholesky_inverse(L).mT
-    alpha = (inner @ residual.unsqueeze(-1)).squeeze(-1)
+    inner = inverse.mT
     count = residual.shape[-1] if mask is None else mask.sum(-1)
     value = (
         0.5 * (residual * alpha).sum(-1)

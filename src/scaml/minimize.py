@@ -3,11 +3,12 @@
 A projected L-BFGS (two-metric projection: variables that sit at a bound and are pushed against it
 are held, the others take a quasi-Newton step that is clipped to the box) with every vector
 operation batched over the problems, so that the solver costs microseconds an evaluation where one
-L-BFGS-B call per problem costs tens. Problems that are finished leave the batch.
+L-BFGS-B call per problem costs tens. Problems that are finished leave the batch; none feels, in any
+bit, who else is in it.
 
 Problems may compete: those of one group (the starts of one fit) seek the same minimum, and only
-the group's best counts. A start leaves early once it is so close to a better one that both will
-end in the same place, or once its own quadratic model says that it can no longer catch up.
+the group's best, its leader, counts. A start leaves early once it will end where the leader ends, or
+once its own model and its recent progress say that it can no longer catch up.
 """
 
 from __future__ import annotations
@@ -28,8 +29,12 @@ _ARMIJO = 1e-4
 _LONGEST_STEP = 8.0
 _FIRST_STEP = 1.0
 _SHORTEST_STEP = 1e-8
-_SETTLED = 6  # steps before a start's own model is trusted
-_CATCH_UP = 100.0  # a start may still win if so many predicted decreases reach the leader
+_AT_BOUND = 1e-6  # variables this close to a bound that pulls them are put on it
+_RECENT = 4  # steps over which progress is measured; before them no start is judged
+_CATCH_UP = 10.0  # a start may still win if so many predicted decreases ...
+_SLOW_CATCH_UP = 1.0  # ... and so many times its recent progress reach the leader
+_BOWL = 0.3  # how far, in parts of the drop, a parabola between start and leader may be off
+_BOWL_WIDTH = 1.0  # how far apart the two may be in any coordinate
 
 
 @dataclass(frozen=True)
@@ -53,10 +58,31 @@ class _State:
     Y: Tensor  # b x memory x p, changes of slope
     direction: Tensor  # b x p
     length: Tensor  # b, share of the direction that is tried next
-    taken: Tensor  # b, number of steps taken
+    recent: Tensor  # b x recent, values before the last steps; infinite before the first
 
     def keep(self, chosen: Tensor) -> _State:
         return _State(**{f.name: getattr(self, f.name)[chosen] for f in fields(self)})
+
+
+@dataclass(frozen=True)
+class _Leaders:
+    """The best of every group so far; updated in place."""
+
+    x: Tensor  # groups x p
+    value: Tensor  # groups
+    slope: Tensor  # groups x p
+
+    @classmethod
+    def none(cls, groups: int, p: int) -> _Leaders:
+        x = torch.zeros(groups, p, dtype=torch.float64)
+        return cls(x, torch.full((groups,), torch.inf, dtype=torch.float64), torch.zeros_like(x))
+
+    def update(self, state: _State, group: Tensor) -> None:
+        before = self.value[group]
+        self.value.scatter_reduce_(0, group, state.value, "amin")
+        ahead = (state.value == self.value[group]) & (state.value < before)
+        self.x[group[ahead]] = state.x[ahead]
+        self.slope[group[ahead]] = state.slope[ahead]
 
 
 def minimize(
@@ -74,7 +100,7 @@ def minimize(
 
     Args:
         objective: Values and slopes of a batch; a value that is not finite is a wall.
-        x0: `problems x p` starts.
+        x0: `problems x p` starts, float64.
         lower: p lower bounds, may be -inf.
         upper: p upper bounds, may be inf.
         group: The group of every problem, 0 to groups - 1.
@@ -88,48 +114,34 @@ def minimize(
         Best point and value of every group.
     """
     problems, p = x0.shape
-    groups = int(group.max()) + 1
-    best = torch.full((groups,), torch.inf, dtype=x0.dtype)
-    best_x = torch.zeros(groups, p, dtype=x0.dtype)
+    leaders = _Leaders.none(int(group.max()) + 1, p)
     every = torch.arange(problems)
     x0 = x0.clamp(lower, upper)
     value, slope = objective(x0, every)
     evaluations = problems
     memory = torch.zeros(problems, min(_MEMORY, 2 * p), p, dtype=x0.dtype)
-    state = _State(
-        every, x0, value, slope, memory, memory, -slope, torch.ones_like(value), torch.zeros_like(every)
-    )
+    recent = torch.full((problems, _RECENT), torch.inf, dtype=x0.dtype)
+    state = _State(every, x0, value, slope, memory, memory, -slope, torch.ones_like(value), recent)
     state = state.keep(_finite(value, slope))
     state = replace(state, direction=_direction(state, lower, upper))
+    leaders.update(state, group[state.problem])
     for _ in range(max_rounds):
-        _record(state, group, best, best_x)
         if not len(state.problem):
             break
         x = (state.x + state.length[:, None] * state.direction).clamp(lower, upper)
         value, slope = objective(x, state.problem)
         evaluations += len(value)
         state, done = _advance(state, x, value, slope, lower, upper, tolerance)
-        _record(state, group, best, best_x)
         mine = group[state.problem]
-        done |= _hopeless(state, best[mine], best_x[mine], same_basin)
+        leaders.update(state, mine)
+        done |= _beaten(state, leaders, mine, same_basin)
         if done.any():
             state = state.keep(~done)
-    return Minimum(best_x, best, evaluations)
+    return Minimum(leaders.x, leaders.value, evaluations)
 
 
 def _finite(value: Tensor, slope: Tensor) -> Tensor:
     return value.isfinite() & slope.isfinite().all(-1)
-
-
-def _record(state: _State, group: Tensor, best: Tensor, best_x: Tensor) -> None:
-    """Update every group's leader, in place."""
-    if not len(state.problem):
-        return
-    mine = group[state.problem]
-    before = best.clone()
-    best.scatter_reduce_(0, mine, state.value, "amin")
-    leads = (state.value == best[mine]) & (state.value < before[mine])
-    best_x[mine[leads]] = state.x[leads]
 
 
 def _advance(
@@ -146,26 +158,22 @@ def _advance(
     promised = (state.slope * s).sum(-1)
     gain = state.value - value
     good = _finite(value, slope) & (gain >= -_ARMIJO * promised)
-    # A step that failed is shortened by the minimum of the parabola through what is known.
+    # A step that failed is shortened to the minimum of the parabola through what is known.
     curvature = -gain - promised
-    shorten = (
-        torch.where(curvature > 0, -0.5 * promised / curvature, 0.25).nan_to_num(0.25).clamp(0.1, 0.5)
-    )
-    length = torch.where(good, 1.0, state.length * shorten)
+    shorter = torch.where(curvature > 0, -0.5 * promised / curvature, 0.25).nan_to_num(0.25)
+    length = torch.where(good, 1.0, state.length * shorter.clamp(0.1, 0.5))
     column = good[:, None]
     bends = good & ((s * y).sum(-1) > 1e-10 * y.square().sum(-1))
     tall = bends[:, None, None]
-    S = torch.where(tall, torch.cat([state.S[:, 1:], s[:, None]], dim=1), state.S)
-    Y = torch.where(tall, torch.cat([state.Y[:, 1:], y[:, None]], dim=1), state.Y)
     moved = replace(
         state,
         x=torch.where(column, x, state.x),
         value=torch.where(good, value, state.value),
         slope=torch.where(column, slope, state.slope),
-        S=S,
-        Y=Y,
+        S=torch.where(tall, _push(state.S, s), state.S),
+        Y=torch.where(tall, _push(state.Y, y), state.Y),
         length=length,
-        taken=state.taken + good,
+        recent=torch.where(column, _push(state.recent, state.value), state.recent),
     )
     direction = torch.where(column, _direction(moved, lower, upper), state.direction)
     moved = replace(moved, direction=direction)
@@ -175,39 +183,56 @@ def _advance(
     return moved, solved | stuck | held
 
 
+def _push(memory: Tensor, newest: Tensor) -> Tensor:
+    return torch.cat([memory[:, 1:], newest.unsqueeze(1)], dim=1)
+
+
 def _predicted(state: _State) -> Tensor:
     """What the quadratic model promises for its full step."""
     return -0.5 * (state.slope * state.direction).sum(-1)
 
 
-def _hopeless(state: _State, best: Tensor, best_x: Tensor, same_basin: float) -> Tensor:
-    behind = state.value > best
-    near = (state.x - best_x).abs().amax(-1) < same_basin
-    cannot = (state.taken >= _SETTLED) & (state.value - _CATCH_UP * _predicted(state) > best)
-    return behind & (near | cannot)
+def _beaten(state: _State, leaders: _Leaders, group: Tensor, same_basin: float) -> Tensor:
+    """Starts that will end where their leader ends, or above it."""
+    way, drop = leaders.x[group] - state.x, leaders.value[group] - state.value
+    distance = way.abs().amax(-1)
+    # Between two points of one bowl, a parabola with both slopes explains the whole drop.
+    here, there = (state.slope * way).sum(-1), (leaders.slope[group] * way).sum(-1)
+    explained = (drop - 0.5 * (here + there)).abs() <= -_BOWL * drop
+    bowl = (here < 0) & explained & (distance < _BOWL_WIDTH)
+    progress = state.recent[:, 0] - state.value
+    hope = _CATCH_UP * _predicted(state) + _SLOW_CATCH_UP * progress
+    return (drop < 0) & ((distance < same_basin) | bowl | (hope < -drop))
 
 
 def _direction(state: _State, lower: Tensor, upper: Tensor) -> Tensor:
     """-H g on the free variables, H the compact L-BFGS inverse (Byrd, Nocedal, Schnabel 1994)."""
     x, g = state.x, state.slope
-    free = ~(((x <= lower) & (g > 0)) | ((x >= upper) & (g < 0)))
+    at_lower, at_upper = (x <= lower + _AT_BOUND) & (g > 0), (x >= upper - _AT_BOUND) & (g < 0)
+    free = ~(at_lower | at_upper)
+    home = torch.where(at_lower, lower - x, torch.where(at_upper, upper - x, 0.0))
     g = g * free
     S, Y = state.S * free[:, None], state.Y * free[:, None]
     SY = S @ Y.mT
     D, yy = SY.diagonal(dim1=-2, dim2=-1), Y.square().sum(-1)
     # Pairs whose curvature lay in the variables now held say nothing about the others.
     valid = D > 1e-10 * yy
-    SY = SY * (valid[:, :, None] & valid[:, None, :])
-    S, Y = S * valid[:, :, None], Y * valid[:, :, None]
-    R = SY.triu() + torch.diag_embed((~valid).to(SY.dtype))
-    newest = valid[:, -1]
+    S, Y, D = S * valid[:, :, None], Y * valid[:, :, None], D * valid
+    R = (SY * (valid[:, :, None] & valid[:, None, :])).triu()
+    R = R + torch.diag_embed((~valid).to(R.dtype))
     largest = g.abs().amax(-1).clamp_min(1e-300)
-    gamma = torch.where(newest, D[:, -1] / yy[:, -1].clamp_min(1e-300), _FIRST_STEP / largest)[:, None]
-    gc = g[:, :, None]
-    u = torch.linalg.solve_triangular(R, S @ gc, upper=True)
-    middle = (D * valid)[:, :, None] * u + gamma[:, :, None] * (Y @ (Y.mT @ u) - Y @ gc)
-    v = torch.linalg.solve_triangular(R.mT, middle, upper=False)
-    Hg = gamma * g + (S.mT @ v - gamma[:, :, None] * (Y.mT @ u)).squeeze(-1)
+    newest = D[:, -1] / yy[:, -1].clamp_min(1e-300)
+    gamma = torch.where(valid[:, -1], newest, _FIRST_STEP / largest)[:, None]
+    u = torch.linalg.solve_triangular(R, _times(S, g)[:, :, None], upper=True)
+    Yu = (Y.mT @ u).squeeze(-1)
+    middle = D * u.squeeze(-1) + gamma * _times(Y, Yu - g)
+    v = torch.linalg.solve_triangular(R.mT, middle[:, :, None], upper=False)
+    Hg = gamma * (g - Yu) + (S.mT @ v).squeeze(-1)
     direction: Tensor = -Hg * free
     longest = direction.abs().amax(-1, keepdim=True)
-    return direction * (_LONGEST_STEP / longest.clamp_min(_LONGEST_STEP))
+    return direction * (_LONGEST_STEP / longest.clamp_min(_LONGEST_STEP)) + home
+
+
+def _times(A: Tensor, v: Tensor) -> Tensor:
+    """A v for every problem. torch's own product rounds differently for a batch of one."""
+    return (A * v[:, None]).sum(-1)

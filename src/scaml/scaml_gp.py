@@ -16,6 +16,7 @@ is exactly 0 drop out, which is exact.
 from __future__ import annotations
 
 from copy import copy
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -94,13 +95,12 @@ class ScaMLGP(GPyTorchModel, FantasizeMixin):
     def _condition(self) -> None:
         """Line 5 of Algorithm 1: everything about D_t that does not depend on the query."""
         active = self.weights.nonzero().flatten()
-        self._tasks = self.task_gps.subset(active.tolist())
-        self._w = self.weights[active]
+        w, tasks = self.weights[active], self.task_gps.subset(active.tolist())
+        # With the weights in the whiteners, w_m u_m(x) costs no more than u_m(x).
+        self._tasks = replace(tasks, whitener=w[:, None, None] * tasks.whitener)
         inverse = [self._tasks.lengthscale.reciprocal(), self.lengthscale.reciprocal()[None]]
         self._inverse = torch.cat(inverse)  # of the stationary kernels, the residual's last
-        self._scales = torch.cat(
-            [self._w.square() * self._tasks.outputscale, self.outputscale.reshape(1)]
-        )
+        self._scales = torch.cat([w.square() * tasks.outputscale, self.outputscale.reshape(1)])
         X = self._X
         phi = self._features(X)
         K = self._stationary(X, X) - phi @ phi.mT
@@ -117,7 +117,7 @@ class ScaMLGP(GPyTorchModel, FantasizeMixin):
 
     def _features(self, X: Tensor) -> Tensor:
         """φ(x), `batch x q x (active tasks x N)`."""
-        return (self._tasks.whiten(X) * self._w.unsqueeze(-1)).flatten(-2)
+        return self._tasks.whiten(X).flatten(-2)
 
     def _stationary(self, X: Tensor, Z: Tensor) -> Tensor:
         """k_t(x, z) + Σ w_m² k_m(x, z), `batch x q x k`."""

@@ -39,7 +39,7 @@ class TaskGPs:
     y_mean: Tensor  # M
     y_std: Tensor  # M
     X: Tensor  # M x N x d, zero where padded
-    root: Tensor  # M x N x N, the inverse L_m^-1, zero where padded
+    whitener: Tensor  # M x N x N, o_m L_m^-1, zero where padded: it maps correlations to u_m
     targets: Tensor  # M x N, L_m^-1 of the standardized y_m
 
     @classmethod
@@ -69,7 +69,7 @@ class TaskGPs:
         units = [standardize(task.y) for task in meta]
         largest = max(task.n for task in meta)
         X = torch.zeros(len(meta), largest, meta.d, dtype=torch.float64)
-        root = torch.zeros(len(meta), largest, largest, dtype=torch.float64)
+        whitener = torch.zeros(len(meta), largest, largest, dtype=torch.float64)
         targets = torch.zeros(len(meta), largest, dtype=torch.float64)
         for m, (task, unit) in enumerate(zip(meta, units, strict=True)):
             n = task.n
@@ -78,10 +78,9 @@ class TaskGPs:
             K.diagonal().copy_((outputscale[m] + noise[m]).expand(n))
             L = cholesky(K, f"task {meta.names[m]!r}")
             X[m, :n] = task.X
-            root[m, :n, :n] = torch.linalg.solve_triangular(
-                L, torch.eye(n, dtype=torch.float64), upper=False
-            )
-            targets[m, :n] = root[m, :n, :n] @ _standardized(task, unit)
+            root = torch.linalg.solve_triangular(L, torch.eye(n, dtype=torch.float64), upper=False)
+            whitener[m, :n, :n] = outputscale[m] * root
+            targets[m, :n] = root @ _standardized(task, unit)
         return cls(
             kernel=kernel,
             names=meta.names,
@@ -91,7 +90,7 @@ class TaskGPs:
             y_mean=torch.stack([unit.offset for unit in units]),
             y_std=torch.stack([unit.scale for unit in units]),
             X=X,
-            root=root,
+            whitener=whitener,
             targets=targets,
         )
 
@@ -108,7 +107,7 @@ class TaskGPs:
             y_mean=vector,
             y_std=vector,
             X=vector.view(0, 0, d),
-            root=vector.view(0, 0, 0),
+            whitener=vector.view(0, 0, 0),
             targets=vector.view(0, 0),
         )
 
@@ -133,7 +132,7 @@ class TaskGPs:
         flat = X.flatten(0, -2)
         inverse = self.lengthscale.reciprocal().unsqueeze(1)
         R = correlation(self.kernel, squared_distance(flat * inverse, self.X * inverse))
-        u = torch.matmul(R * self.outputscale[:, None, None], self.root.mT)  # M x (batch q) x N
+        u = torch.matmul(R, self.whitener.mT)  # M x (batch q) x N
         return u.transpose(0, 1).reshape(*X.shape[:-1], len(self), self.X.shape[1])
 
     def mean(self, X: Tensor) -> Tensor:
@@ -145,7 +144,12 @@ class TaskGPs:
         return (self.outputscale - self.whiten(X).square().sum(-1)).clamp_min(0.0).movedim(-1, 0)
 
     def covariance(self, X: Tensor, Z: Tensor | None = None) -> Tensor:
-        """Σ_m(x, z), standardized: `M x batch x q x k` for X, `batch x q x d`; Z, `batch x k x d`, or X."""
+        """Σ_m(x, z), standardized: `M x batch x q x k`.
+
+        Args:
+            X: `batch x q x d`.
+            Z: `batch x k x d`; X itself by default.
+        """
         u = self.whiten(X).movedim(-2, 0)
         v = u if Z is None else self.whiten(Z).movedim(-2, 0)
         Z = X if Z is None else Z

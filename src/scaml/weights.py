@@ -1,7 +1,8 @@
 r"""MAP of the test-task's θ_t: weights w, residual kernel k_t and noise σ_t².
 
-Lines 3 and 4 of Algorithm 1, equation 8. The likelihood of y_t under the prior of Theorem 1 needs the meta-tasks only through the cached
-$\mu_m(X_t)$ and $\Sigma_m(X_t, X_t)$, so that one evaluation costs $O(M n_t^2 + n_t^3)$:
+Lines 3 and 4 of Algorithm 1, equation 8. The likelihood of y_t under the prior of Theorem 1 needs
+the meta-tasks only through the cached $\mu_m(X_t)$ and $\Sigma_m(X_t, X_t)$, so that one evaluation
+costs $O(M n_t^2 + n_t^3)$:
 
 $$\partial / \partial w_m = w_m \langle A, \Sigma_m \rangle - \alpha^T \mu_m.$$
 """
