@@ -260,18 +260,15 @@ def test_the_place_of_the_best_start_does_not_matter() -> None:
 
 
 def test_a_start_that_is_behind_but_still_falling_is_not_given_up() -> None:
-    """Beside one that is done at once, the long valley of Rosenbrock leads lower in the end."""
+    """Beside one that is done at once, a far and flat bowl leads lower in the end."""
 
     def objective(x: Tensor, problem: Tensor) -> tuple[Tensor, Tensor]:
-        value, slope = rosenbrock(x, problem)
-        bowl = problem == 0
-        at_once = (x - 9.0).square().sum(-1)
-        return (
-            torch.where(bowl, at_once, value - 1.0),
-            torch.where(bowl[:, None], 2 * (x - 9.0), slope),
-        )
+        center = torch.where(problem[:, None] == 0, 9.0, 1.0)
+        stretch = tensor([1.0, 1e-3])
+        value = (stretch * (x - center).square()).sum(-1)
+        return value - (problem == 1).double(), 2 * stretch * (x - center)
 
-    x0 = tensor([[9.0, 9.0], [-1.2, 1.0]])
+    x0 = tensor([[9.0, 9.0], [60.0, -70.0]])
     found = solve(objective, x0, group=torch.zeros(2, dtype=torch.long))
     assert found.value.item() == pytest.approx(-1.0, abs=1e-6)
 
@@ -298,11 +295,11 @@ def test_starts_in_one_basin_merge() -> None:
     x0 = torch.randn(8, 3, generator=generator(2), dtype=torch.float64)
     one = torch.zeros(8, dtype=torch.long)
     merged, apart = (
-        solve(same, x0, group=one, same_basin=0.5),
-        solve(same, x0, group=one, same_basin=0.0),
+        solve(same, x0, group=one),
+        solve(same, x0, group=torch.arange(8)),
     )
-    assert merged.evaluations < apart.evaluations
-    assert merged.value.item() == pytest.approx(apart.value.item(), abs=1e-8)
+    assert merged.evaluations < 0.8 * apart.evaluations
+    assert merged.value.item() == pytest.approx(apart.value.min().item(), abs=1e-8)
 
 
 # Exactness.

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from scaml.errors import SpaceError, TaskDataError
+from scaml.errors import SettingError, SpaceError, TaskDataError
 
-__all__ = ["MetaData", "Task", "check_points"]
+__all__ = ["MetaData", "Task", "check_integer", "check_points", "counted"]
 
 # Points may leave the cube a little (past ranges that were wider); raw units never fit in here.
 _LOWEST, _HIGHEST = -1.0, 2.0
@@ -64,22 +65,29 @@ class Task:
     @classmethod
     def empty(cls, d: int, *, name: str = "") -> Task:
         """A task of d parameters with no observation yet: the normal state of a new task."""
-        if isinstance(d, bool) or not isinstance(d, int) or d < 1:
-            raise TaskDataError(f"The number of parameters d is {d!r}; give an integer of at least 1.")
+        d = check_integer(d, "The number of parameters d", least=1)
         return cls(np.empty((0, d)), np.empty(0), name=name)
 
     def append(self, x: Any, y: Any) -> Task:
         """A new task with further observations: x is d long or `q x d`, y a number or q of them."""
-        points = _numbers(x, "x")
+        whose = f"task {self.name!r}" if self.name else "the task"
+        points = _numbers(x, f"x to append to {whose}")
         if points.ndim == 1:
             points = points[None, :]
         if points.ndim != 2 or points.shape[1] != self.d:
             raise TaskDataError(
-                f"x to append has shape {tuple(points.shape)} but the task has {self.d} "
-                f"parameters; give x of shape ({self.d},) or (q, {self.d})."
+                f"x to append has shape {tuple(points.shape)} but {whose} has "
+                f"{counted(self.d, 'parameter')}; give x of shape ({self.d},) or (q, {self.d})."
             )
-        new = Task(points, _numbers(y, "y").reshape(-1), name=self.name)
-        return Task(torch.cat([self.X, new.X]), torch.cat([self.y, new.y]), name=self.name)
+        points = check_points(points, f"x to append to {whose}")
+        values = _numbers(y, f"y to append to {whose}").reshape(-1)
+        _check_finite(values, f"y to append to {whose}")
+        if len(values) != len(points):
+            raise TaskDataError(
+                f"x to append has {counted(len(points), 'row')} but y has "
+                f"{counted(len(values), 'value')}; give one value of y for each row of x."
+            )
+        return Task(torch.cat([self.X, points]), torch.cat([self.y, values]), name=self.name)
 
     @property
     def n(self) -> int:
@@ -109,6 +117,10 @@ class MetaData:
     names: tuple[str, ...] = field(init=False)
 
     def __post_init__(self) -> None:
+        if isinstance(self.tasks, Task) or not isinstance(self.tasks, Iterable):
+            raise TaskDataError(
+                f"The meta-data are a {type(self.tasks).__name__}; give a list of scaml.Task objects."
+            )
         tasks = tuple(self.tasks)
         if not tasks:
             raise TaskDataError("The meta-data hold no task; give at least one past task.")
@@ -127,13 +139,13 @@ class MetaData:
         for name, task in zip(names, tasks, strict=True):
             if task.d != tasks[0].d:
                 raise TaskDataError(
-                    f"Task {name!r} has {task.d} parameters but task {names[0]!r} has "
+                    f"Task {name!r} has {counted(task.d, 'parameter')} but task {names[0]!r} has "
                     f"{tasks[0].d}; all tasks must live in one space."
                 )
             if task.n < 2:
                 raise TaskDataError(
-                    f"Task {name!r} has {task.n} point{'' if task.n == 1 else 's'}; a past task "
-                    "needs at least 2, so leave it out."
+                    f"Task {name!r} has {counted(task.n, 'point')}; a past task needs at least 2, so "
+                    "leave it out."
                 )
         object.__setattr__(self, "tasks", tasks)
         object.__setattr__(self, "names", names)
@@ -166,11 +178,11 @@ def check_points(X: Any, what: str, *, d: int | None = None) -> Tensor:
     """
     points = _numbers(X, what)
     if points.ndim != 2 or points.shape[1] < 1:
-        raise TaskDataError(f"{_capital(what)} has shape {tuple(points.shape)}; give an n x d array.")
+        raise TaskDataError(f"{what} has shape {tuple(points.shape)}; give an n x d array.")
     if d is not None and points.shape[1] != d:
         raise SpaceError(
-            f"{_capital(what)} has {points.shape[1]} columns but the space has {d} parameters; "
-            "give one column for each parameter."
+            f"{what} has {counted(points.shape[1], 'column')} but the space has "
+            f"{counted(d, 'parameter')}; give one column for each parameter."
         )
     _check_finite(points, what)
     outside = ((points < _LOWEST) | (points > _HIGHEST)).any(-1)
@@ -178,25 +190,39 @@ def check_points(X: Any, what: str, *, d: int | None = None) -> Tensor:
         row = int(outside.nonzero()[0])
         worst = points[row][(points[row] - 0.5).abs().argmax()].item()
         raise TaskDataError(
-            f"{_capital(what)} lies far outside the unit cube in {_rows(outside)} ({worst:g} in row "
+            f"{what} lies far outside the unit cube in {_rows(outside)} ({worst:g} in row "
             f"{row}); rescale every parameter to [0, 1]."
         )
     return points
 
 
+def check_integer(value: Any, what: str, *, least: int) -> int:
+    """A whole number of at least `least` as Python's int, or a sentence of what is wrong with it."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+        raise SettingError(f"{what} is {value!r}; give an integer of at least {least}.")
+    return int(value)
+
+
+def counted(n: int, noun: str) -> str:
+    """`n` things in words: "1 point", "2 points"."""
+    return f"{n} {noun}{'' if n == 1 else 's'}"
+
+
 def _numbers(values: Any, what: str) -> Tensor:
     """A detached float64 copy of anything that holds real numbers."""
-    if isinstance(values, Tensor):
-        values = values.detach().cpu().numpy()
     try:
+        if isinstance(values, list | tuple):  # of tensors, perhaps: NumPy refuses those with a gradient
+            values = [v.detach() if isinstance(v, Tensor) else v for v in values]
+        elif isinstance(values, Tensor) and not values.is_complex():
+            values = values.detach().cpu().double().numpy()
         array = np.asarray(values)
-    except ValueError as error:
+    except (ValueError, TypeError, RuntimeError) as error:
         raise TaskDataError(
-            f"{_capital(what)} is not a rectangular array; give rows of equal length."
+            f"{what} is not a rectangular array of numbers; give rows of equal length, or one tensor."
         ) from error
     if array.dtype.kind not in "biuf":
         raise TaskDataError(
-            f"{_capital(what)} holds {array.dtype} values; give real numbers, for example by "
+            f"{what} holds {array.dtype} values; give real numbers, for example by "
             "np.asarray(values, dtype=float)."
         )
     return torch.from_numpy(np.array(array, dtype=np.float64, order="C"))
@@ -207,7 +233,7 @@ def _check_finite(values: Tensor, what: str) -> None:
     bad = bad.any(-1) if bad.ndim == 2 else bad
     if bad.any():
         raise TaskDataError(
-            f"{_capital(what)} has NaN or infinite values in {_rows(bad)}; drop or mend these rows."
+            f"{what} has NaN or infinite values in {_rows(bad)}; drop or mend these rows."
         )
 
 
@@ -218,13 +244,12 @@ def _check_values(y: Tensor, what: str) -> None:
     huge = y.abs() > _LARGEST_Y
     if huge.any():
         raise TaskDataError(
-            f"{_capital(what)} is larger than {_LARGEST_Y:g} in {_rows(huge)}; rescale y, its unit "
-            "does not matter."
+            f"{what} is beyond {_LARGEST_Y:g} in {_rows(huge)}; rescale y, its unit does not matter."
         )
     spread = float(y.max() - y.min())
     if 0.0 < spread < _SMALLEST_SPREAD:
         raise TaskDataError(
-            f"{_capital(what)} varies by only {spread:g}, too little for float64; rescale y, its unit "
+            f"{what} varies by only {spread:g}, too little for float64; rescale y, its unit "
             "does not matter."
         )
 
@@ -234,7 +259,3 @@ def _rows(bad: Tensor) -> str:
     shown = ", ".join(map(str, rows[:_ROWS_SHOWN]))
     more = f" and {len(rows) - _ROWS_SHOWN} more" if len(rows) > _ROWS_SHOWN else ""
     return f"row{'' if len(rows) == 1 else 's'} {shown}{more}"
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]

@@ -13,8 +13,8 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from scaml.bench.problems import Family, Function, check_count
-from scaml.data import Task
+from scaml.bench.problems import Family, Function
+from scaml.data import Task, check_integer
 from scaml.loop import suggest
 from scaml.methods import GPBO, MetaPrior, ScaML
 from scaml.methods.base import check_seed
@@ -71,7 +71,7 @@ def run_demo(
         progress: Called before every step and once at the end.
     """
     check_seed(seed)
-    check_count(evaluations, "The number of evaluations", 1)
+    check_integer(evaluations, "The number of evaluations", least=1)
     total = 1 + 2 * evaluations
     report: Progress = progress or (lambda what, done, total: None)
     meta = family.meta_data(tasks, family.points, seed)

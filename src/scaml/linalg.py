@@ -25,16 +25,17 @@ def cholesky(K: Tensor, whose: str) -> Tensor:
     """
     L: Tensor
     L, info = torch.linalg.cholesky_ex(K)
+    scale = K.diagonal(dim1=-2, dim2=-1).mean(-1)
+    added = torch.zeros_like(scale)
     for jitter in _JITTERS:
         failed = info != 0
         if not failed.any():
-            return L
-        scale = K.diagonal(dim1=-2, dim2=-1).mean(-1)
-        added = torch.where(failed, jitter * scale, 0.0)
+            break
+        added = torch.where(failed, jitter * scale, added)
         L, info = torch.linalg.cholesky_ex(
             K + added[..., None, None] * torch.eye(K.shape[-1], dtype=K.dtype)
         )
-    if not (info == 0).all():
+    if not ((info == 0).all() and L.isfinite().all()):
         raise FitError(
             f"The kernel matrix of {whose} is not positive definite even with a jitter of "
             f"{_JITTERS[-1]:g}; raise the noise, or drop rows of X that lie on top of each other."

@@ -13,7 +13,7 @@ from botorch.utils.sampling import manual_seed
 from torch import Tensor
 
 from scaml.acquisition import evaluate, maximize_on_cube
-from scaml.data import Task, check_points
+from scaml.data import Task, check_integer, check_points
 from scaml.errors import SettingError, SpaceError
 from scaml.methods.base import MetaPrior, check_seed
 from scaml.parallel import one_thread
@@ -47,12 +47,11 @@ def suggest(
     Returns:
         `q x d`, float64.
     """
-    if isinstance(q, bool) or not isinstance(q, int) or q < 1:
-        raise SettingError(f"q is {q!r}; give an integer of at least 1.")
-    check_seed(seed)
+    q = check_integer(q, "q", least=1)
+    seed = check_seed(seed)
     table = None
     if candidates is not None:
-        table = check_points(candidates, "candidates", d=prior.d)
+        table = check_points(candidates, "The table of candidates", d=prior.d)
         if not len(table):
             raise SpaceError("The table of candidates has no row; give at least one.")
     make = acquisition or prior.acquisition

@@ -28,6 +28,8 @@ NormalizationName = Literal["pooled", "union"]
 
 # A deviation below this share of the values' magnitude is rounding: the values are constant.
 _ROUNDING = 1e-13
+# The square of a smaller scale is no number that float64 can hold.
+_SMALLEST_SCALE = 1e-100
 
 
 class Units(NamedTuple):
@@ -47,8 +49,11 @@ def _deviation(y: Tensor) -> Tensor:
     """Sample standard deviation; exactly 0 for constant, single or no values."""
     if len(y) < 2:
         return torch.zeros((), dtype=torch.float64)
-    deviation = y.std()
-    return torch.where(deviation > _ROUNDING * y.abs().max(), deviation, 0.0)
+    return _rounded(y.std(), y.abs().max())
+
+
+def _rounded(deviation: Tensor, largest: Tensor) -> Tensor:
+    return torch.where(deviation > _ROUNDING * largest, deviation, 0.0)
 
 
 def standardize(y: Tensor) -> Units:
@@ -87,8 +92,9 @@ def _union(y: Tensor, levels: Levels) -> Units:
     offset = ((size * mean).sum() + y.sum()) / total
     within = ((size - 1.0) * deviation.square()).sum()
     between = (size * (mean - offset).square()).sum()
-    variance = (within + between + (y - offset).square().sum()) / (total - 1.0)
-    return Units(offset, _first_positive(variance.sqrt(), offset.abs()))
+    deviation = ((within + between + (y - offset).square().sum()) / (total - 1.0)).sqrt()
+    largest = torch.cat([mean, y]).abs().max()
+    return Units(offset, _first_positive(_rounded(deviation, largest), offset.abs()))
 
 
 def _pooled(y: Tensor, levels: Levels) -> Units:
@@ -104,4 +110,5 @@ def _pooled(y: Tensor, levels: Levels) -> Units:
 
 
 def _first_positive(*scales: Tensor) -> Tensor:
-    return next((scale for scale in scales if scale > 0), torch.ones((), dtype=torch.float64))
+    one = torch.ones((), dtype=torch.float64)
+    return next((scale for scale in scales if scale > _SMALLEST_SCALE), one)

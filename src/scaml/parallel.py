@@ -9,6 +9,7 @@ from typing import TypeVar
 import torch
 from joblib import Parallel, delayed
 
+from scaml.data import check_integer
 from scaml.errors import SettingError
 
 __all__ = ["one_thread", "run"]
@@ -38,8 +39,9 @@ def run(function: Callable[[Item], Result], items: Iterable[Item], n_jobs: int) 
     Processes are loky's unless the caller chose another backend (Dask, Ray) by
     `joblib.parallel_config`. Every call runs on one thread, so results do not depend on `n_jobs`.
     """
-    if isinstance(n_jobs, bool) or not isinstance(n_jobs, int) or n_jobs == 0 or n_jobs < -1:
-        raise SettingError(f"n_jobs is {n_jobs!r}; give a positive integer, or -1 for all cores.")
+    n_jobs = check_integer(n_jobs, "n_jobs", least=-1)
+    if n_jobs == 0:
+        raise SettingError("n_jobs is 0; give a positive integer, or -1 for one a core.")
     if n_jobs == 1:
         with one_thread():
             return [function(item) for item in items]

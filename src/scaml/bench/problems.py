@@ -19,12 +19,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from scaml.data import MetaData, Task, check_points
-from scaml.errors import SettingError
+from scaml.data import MetaData, Task, check_integer, check_points
 from scaml.methods.base import check_seed
 from scaml.minimize import minimize
 
-__all__ = ["FAMILIES", "Family", "Function", "check_count"]
+__all__ = ["FAMILIES", "Family", "Function"]
 
 # Enough that every hill of every function, Hartmann 6 included, has starts on its slopes.
 _RAW_POINTS = 4096
@@ -81,8 +80,8 @@ class Family:
             points: N_m, the number of points of each.
             seed: Decides functions, points and noise; a generator is advanced.
         """
-        check_count(tasks, "The number of meta-tasks", 1)
-        check_count(points, "The number of points of a meta-task", 2)
+        check_integer(tasks, "The number of meta-tasks", least=1)
+        check_integer(points, "The number of points of a meta-task", least=2)
         generator = _generator(seed, _META_DATA)
         return MetaData([self._task(f"{self.name}-{m}", points, generator) for m in range(tasks)])
 
@@ -132,17 +131,10 @@ class Function:
         return float(self(found.x).max())
 
 
-def check_count(count: int, what: str, least: int) -> None:
-    """Refuse what is not a number of things."""
-    if isinstance(count, bool) or not isinstance(count, int) or count < least:
-        raise SettingError(f"{what} is {count!r}; give an integer of at least {least}.")
-
-
 def _generator(seed: int | np.random.Generator, purpose: int) -> np.random.Generator:
     if isinstance(seed, np.random.Generator):
         return seed
-    check_seed(seed)
-    return np.random.default_rng([purpose, seed])
+    return np.random.default_rng([purpose, check_seed(seed)])
 
 
 def _branin(X: Tensor, parameters: tuple[float, ...]) -> Tensor:

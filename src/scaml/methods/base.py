@@ -9,7 +9,7 @@ from botorch.acquisition import AcquisitionFunction
 from botorch.models.model import Model
 
 from scaml.acquisition import UpperConfidenceBound
-from scaml.data import MetaData, Task
+from scaml.data import MetaData, Task, check_integer, counted
 from scaml.errors import SettingError, SpaceError, TaskDataError
 
 __all__ = ["MetaPrior", "Method", "check_meta", "check_seed", "check_sqrt_beta"]
@@ -56,8 +56,8 @@ class MetaPrior(ABC):
             raise TaskDataError(f"The task is a {type(task).__name__}; give a scaml.Task.")
         if task.d != self.d:
             raise SpaceError(
-                f"The task has {task.d} parameters but the past tasks have {self.d}; all tasks must "
-                "live in one space."
+                f"The task has {counted(task.d, 'parameter')} but the past tasks have {self.d}; all "
+                "tasks must live in one space."
             )
 
 
@@ -67,10 +67,12 @@ def check_meta(meta: MetaData) -> None:
         raise TaskDataError(f"The meta-data are a {type(meta).__name__}; give a scaml.MetaData.")
 
 
-def check_seed(seed: int) -> None:
-    """Refuse what is not a seed."""
-    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**63:
-        raise SettingError(f"The seed is {seed!r}; give an integer from 0 to 2**63 - 1.")
+def check_seed(seed: int) -> int:
+    """The seed as Python's int, or a refusal."""
+    seed = check_integer(seed, "The seed", least=0)
+    if seed >= 2**62:  # what torch's generators take, and room to count on from there
+        raise SettingError(f"The seed is {seed}; give an integer below 2**62.")
+    return seed
 
 
 def check_sqrt_beta(sqrt_beta: float) -> None:

@@ -46,7 +46,7 @@ class GPBO(Method):
     def meta_fit(self, meta: MetaData, *, seed: int = 0, n_jobs: int = 1) -> GPBOPrior:
         """Remember the space; the past is not used."""
         check_meta(meta)
-        check_seed(seed)
+        seed = check_seed(seed)
         return GPBOPrior(self, meta.names, meta.d)
 
 
@@ -69,7 +69,7 @@ class GPBOPrior(MetaPrior):
     def condition(self, task: Task, *, seed: int = 0) -> ScaMLGP:
         """Fit the GP to the task's data; with none, take the default start of a fit."""
         self.check_task(task)
-        check_seed(seed)
+        seed = check_seed(seed)
         with one_thread():
             return self._condition(task, seed)
 

@@ -50,7 +50,7 @@ class ScaML(Method):
     def meta_fit(self, meta: MetaData, *, seed: int = 0, n_jobs: int = 1) -> ScaMLPrior:
         """Fit one GP to every past task."""
         check_meta(meta)
-        check_seed(seed)
+        seed = check_seed(seed)
         task_gps = TaskGPs.fit(meta, kernel=self.kernel, seed=seed, n_jobs=n_jobs)
         return ScaMLPrior(self, task_gps, Levels.of([task.y for task in meta]))
 
@@ -74,7 +74,7 @@ class ScaMLPrior(MetaPrior):
     def condition(self, task: Task, *, seed: int = 0) -> ScaMLGP:
         """Learn the weights and the residual GP from the task's data and condition on them."""
         self.check_task(task)
-        check_seed(seed)
+        seed = check_seed(seed)
         with one_thread():
             units = normalize(self.method.normalization, task.y, self.levels)
             cache = Cache(
