@@ -25,7 +25,6 @@ from scaml import MetaData, ScaML, Task, suggest
 from scaml.acquisition import RAW_POINTS, RESTARTS
 from scaml.bench import FAMILIES
 from scaml.fit import STARTS, FitInput, fit_gps
-from scaml.hyperpriors import META_TASK
 from scaml.normalization import standardize
 from tests import botorch_baseline
 
@@ -70,14 +69,16 @@ def lapack_seconds(n: int, evaluations: int) -> float:
 def meta_fit(family: str, tasks: int, points: int, repeats: int) -> dict[str, Any]:
     """`ScaML.meta_fit` beside a loop of SingleTaskGP + fit_gpytorch_mll with the same starts."""
     meta = FAMILIES[family].meta_data(tasks, points, SEED)
-    starts = META_TASK.starts(STARTS, meta.d, torch.Generator().manual_seed(SEED))
     inputs = inputs_of(meta)
     fit = fit_gps(inputs, kernel="se", seed=SEED)
     ours = median_seconds(lambda: ScaML().meta_fit(meta, seed=SEED, n_jobs=1), repeats)
     values: list[float] = []
 
     def theirs() -> None:
-        values[:] = [botorch_baseline.fit("se", item.X, item.z, starts)[1] for item in inputs]
+        values[:] = [
+            botorch_baseline.fit("se", item.X, item.z, starts)[1]
+            for item, starts in zip(inputs, fit.starts, strict=True)
+        ]
 
     seconds = median_seconds(theirs, repeats)
     lapack = lapack_seconds(points, fit.evaluations)
@@ -110,9 +111,9 @@ def step(family: str, tasks: int, points: int, n_t: int, repeats: int) -> dict[s
     """Condition and suggest with all past tasks, beside BoTorch's plain-GP step without them."""
     prior = ScaML().meta_fit(FAMILIES[family].meta_data(tasks, points, SEED), seed=SEED)
     task = observed_task(family, n_t)
-    starts = META_TASK.starts(STARTS, task.d, torch.Generator().manual_seed(SEED))
     unit = standardize(task.y)
     z = (task.y - unit.offset) / unit.scale
+    starts = fit_gps([FitInput("plain", task.X, z)], kernel="se", seed=SEED).starts[0]
     ours = median_seconds(lambda: suggest(prior, task, seed=SEED), repeats)
     theirs = median_seconds(
         lambda: botorch_baseline.step(task.X, z, starts, raw_samples=RAW_POINTS, num_restarts=RESTARTS),

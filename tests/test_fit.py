@@ -8,7 +8,6 @@ import torch
 
 from scaml import FitError
 from scaml.fit import STARTS, FitInput, fit_gps
-from scaml.hyperpriors import META_TASK
 from scaml.kernels import KernelName
 from tests import botorch_baseline
 
@@ -35,10 +34,9 @@ def test_map_objective_is_as_good_as_botorch(block: int) -> None:
     behind = []
     for i in range(25 * block, 25 * (block + 1)):
         task = random_task(i)
-        ours = fit_gps([task], kernel="se", seed=0).value.item()
-        starts = META_TASK.starts(STARTS, task.X.shape[-1], torch.Generator().manual_seed(0))
-        _, theirs = botorch_baseline.fit("se", task.X, task.z, starts)
-        behind.append(ours - theirs)
+        ours = fit_gps([task], kernel="se", seed=0)
+        _, theirs = botorch_baseline.fit("se", task.X, task.z, ours.starts[0])
+        behind.append(ours.value.item() - theirs)
     assert max(behind) < 1e-3
     assert sum(value > 1e-5 for value in behind) <= 1
 
@@ -65,9 +63,12 @@ def test_a_fit_does_not_depend_on_its_company_order_or_jobs() -> None:
 
 
 def test_seed_decides_the_starts() -> None:
-    starts = [META_TASK.starts(STARTS, 2, torch.Generator().manual_seed(s)) for s in (0, 0, 1)]
-    assert torch.equal(starts[0], starts[1])
-    assert not torch.equal(starts[0], starts[2])
+    task = FitInput("task", torch.rand(9, 2, dtype=torch.float64), torch.randn(9, dtype=torch.float64))
+    first, again, other = (fit_gps([task], kernel="se", seed=s).starts[0] for s in (0, 0, 1))
+    assert first.shape == (STARTS, 4)
+    assert torch.equal(first, again)
+    assert torch.equal(first[0], other[0])
+    assert not torch.equal(first[1:], other[1:])
 
 
 @pytest.mark.parametrize("n", [2, 5])

@@ -34,7 +34,7 @@ _RECENT = 4  # steps over which progress is measured; before them no start is ju
 _CATCH_UP = 10.0  # a start may still win if so many predicted decreases ...
 _SLOW_CATCH_UP = 1.0  # ... and so many times its recent progress reach the leader
 _BOWL = 0.3  # how far, in parts of the drop, a parabola between start and leader may be off
-_BOWL_WIDTH = 1.0  # how far apart the two may be in any coordinate
+_BOWL_WIDTH = 1.5  # how far apart the two may be in any coordinate
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,7 @@ import pytest
 import torch
 
 from scaml import SettingError, Task
-from scaml.fit import STARTS
-from scaml.hyperpriors import META_TASK
+from scaml.fit import FitInput, fit_gps
 from scaml.methods import GPBO
 from tests import botorch_baseline
 from tests.cases import meta_data, task_of
@@ -20,8 +19,9 @@ def test_posterior_is_that_of_botorchs_fit() -> None:
     task = task_of(20, 2)
     posterior = GPBO().meta_fit(META).condition(task, seed=0).posterior(X)
     mean, std = task.y.mean(), task.y.std()
-    starts = META_TASK.starts(STARTS, 2, torch.Generator().manual_seed(0))
-    model, _ = botorch_baseline.fit("se", task.X, (task.y - mean) / std, starts)
+    z = (task.y - mean) / std
+    starts = fit_gps([FitInput("task", task.X, z)], kernel="se", seed=0).starts[0]
+    model, _ = botorch_baseline.fit("se", task.X, z, starts)
     with torch.no_grad():
         theirs = model.posterior(X)
     torch.testing.assert_close(posterior.mean, mean + std * theirs.mean, rtol=1e-3, atol=1e-3)
