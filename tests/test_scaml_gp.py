@@ -1,4 +1,4 @@
-"""ScaMLGP against the dense joint GP of Lemma 1: Theorem 1, equation 5, limits and invariances."""
+"""ScaMLGP against the dense joint GP of Lemma 1: Theorem 1, equation 8, limits and invariances."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_theorem_1_is_the_dense_joint_gp(M: int, n_t: int, signed: bool, kernel:
 @pytest.mark.parametrize("n_t", [1, 7])
 @pytest.mark.parametrize("M", [1, 3, 8])
 def test_likelihood_decomposition(M: int, n_t: int, kernel: KernelName) -> None:
-    """Equation 5: log p(y_t, y_1:M) = log p(y_t | D_1:M) + Σ log p(y_m)."""
+    """Equation 8: log p(y_t, y_1:M) = log p(y_t | D_1:M) + Σ log p(y_m)."""
     case = pair(kernel, SIZES[M], n_t, d=2, seed=100 + M + n_t)
     joint, gps, model = case.joint, case.task_gps, case.model
 

@@ -8,7 +8,7 @@ task added later, changes a fit.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -124,6 +124,20 @@ def _fit_batch(
             slopes.append((evaluation.slope - priors.slope(rows)) / counts[part].unsqueeze(-1))
         return torch.cat(values), torch.cat(slopes)
 
+    with torch.inference_mode():
+        fit = _search(evaluate, tasks, priors, draws)
+    # Tensors born in inference mode may not enter a gradient later; their copies may.
+    return Fit(fit.theta.clone(), fit.value.clone(), fit.starts.clone(), fit.evaluations)
+
+
+def _search(
+    evaluate: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]],
+    tasks: int,
+    priors: KernelPriors,
+    draws: Tensor,
+) -> Fit:
+    """The best of all starts of every task; `evaluate` maps θ and their tasks to values and slopes."""
+    d = draws.shape[-1] - 2
     lower, upper = priors.bounds(d)
     scouts = torch.tensor([[ell] * d + [out, noise] for ell, out, noise in _SCOUTS]).double()
     scouts = scouts.log().clamp(lower, upper)

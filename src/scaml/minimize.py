@@ -213,13 +213,11 @@ def _direction(state: _State, lower: Tensor, upper: Tensor) -> Tensor:
     home = torch.where(at_lower, lower - x, torch.where(at_upper, upper - x, 0.0))
     g = g * free
     S, Y = state.S * free[:, None], state.Y * free[:, None]
-    SY = S @ Y.mT
-    D, yy = SY.diagonal(dim1=-2, dim2=-1), Y.square().sum(-1)
+    D, yy = (S * Y).sum(-1), Y.square().sum(-1)
     # Pairs whose curvature lay in the variables now held say nothing about the others.
     valid = D > 1e-10 * yy
     S, Y, D = S * valid[:, :, None], Y * valid[:, :, None], D * valid
-    R = (SY * (valid[:, :, None] & valid[:, None, :])).triu()
-    R = R + torch.diag_embed((~valid).to(R.dtype))
+    R = (S @ Y.mT).triu() + torch.diag_embed((~valid).to(D.dtype))
     largest = g.abs().amax(-1).clamp_min(1e-300)
     newest = D[:, -1] / yy[:, -1].clamp_min(1e-300)
     gamma = torch.where(valid[:, -1], newest, _FIRST_STEP / largest)[:, None]

@@ -1,6 +1,6 @@
 r"""MAP of the test-task's θ_t: weights w, residual kernel k_t and noise σ_t².
 
-Lines 3 and 4 of Algorithm 1, equation 8. The likelihood of y_t under the prior of Theorem 1 needs
+Lines 3 and 4 of Algorithm 1, equation 9. The likelihood of y_t under the prior of Theorem 1 needs
 the meta-tasks only through the cached $\mu_m(X_t)$ and $\Sigma_m(X_t, X_t)$, so that one evaluation
 costs $O(M n_t^2 + n_t^3)$:
 
@@ -113,13 +113,14 @@ def fit_weights(
     lower = torch.cat([torch.full((tasks,), weight_prior.lower, dtype=torch.float64), lower])
     upper = torch.cat([torch.full((tasks,), torch.inf, dtype=torch.float64), upper])
     one_fit = torch.zeros(len(starts), dtype=torch.long)
-    best = minimize(objective, starts * unit, lower, upper, one_fit, same_basin=_SAME_BASIN)
+    with torch.inference_mode():
+        best = minimize(objective, starts * unit, lower, upper, one_fit, same_basin=_SAME_BASIN)
     if not best.value.isfinite():
         raise FitError(
             "No start gave a positive definite kernel matrix for the test-task; look for values of "
             "its X or y that dwarf the others."
         )
-    return Hyperparameters.from_vector(best.x[0] / unit, d)
+    return Hyperparameters.from_vector(best.x[0].clone() / unit, d)
 
 
 def _starts(tasks: int, d: int, weight_prior: WeightPrior, generator: torch.Generator) -> Tensor:
