@@ -40,6 +40,9 @@ def test_cross_covariance_is_a_block_of_the_joint_covariance() -> None:
     assert joint.shape == (3, 2, 7, 7)
     torch.testing.assert_close(gps.covariance(X, Z), joint[..., :4, 4:])
     torch.testing.assert_close(gps.variance(X), gps.covariance(X).diagonal(dim1=-2, dim2=-1))
+    mean, covariance = gps.posterior(X)
+    assert torch.equal(mean, gps.mean(X))
+    assert torch.equal(covariance, gps.covariance(X))
 
 
 @pytest.mark.parametrize("what", ["mean", "variance", "covariance"])

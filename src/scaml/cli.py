@@ -224,6 +224,8 @@ def _progress() -> Iterator[Progress]:
 
 
 def _show(result: DemoResult) -> None:
+    from scaml.demo import in_words
+
     console = Console()
     regrets = Table(title=f"Simple regret on {result.family.title}")
     regrets.add_column("evaluations", justify="right")
@@ -235,5 +237,5 @@ def _show(result: DemoResult) -> None:
     weights.add_column("past task")
     weights.add_column("weight", justify="right")
     for name, weight in result.weights.items():
-        weights.add_row(name, f"{weight:.2f}" if weight else "0")
+        weights.add_row(name, in_words(weight))
     console.print(regrets, weights, sep="\n")

@@ -19,7 +19,7 @@ from scaml.loop import suggest
 from scaml.methods import GPBO, MetaPrior, ScaML
 from scaml.methods.base import check_seed
 
-__all__ = ["PLAIN", "SCAML", "DemoResult", "Progress", "draw", "run_demo"]
+__all__ = ["PLAIN", "SCAML", "DemoResult", "Progress", "draw", "in_words", "run_demo"]
 
 SCAML, PLAIN = "ScaML-GP", "plain GP"
 
@@ -103,6 +103,11 @@ def run_demo(
     )
 
 
+def in_words(weight: float) -> str:
+    """A weight to two digits that tells 0, which drops the task, from little."""
+    return "0" if weight == 0 else f"{weight:.2f}" if weight >= 0.005 else "< 0.01"
+
+
 def _regret(function: Function, task: Task) -> tuple[float, ...]:
     """r_n = max f - max_{i <= n} f(x_i), of values without noise."""
     best = function(task.X).cummax(0).values
@@ -154,7 +159,7 @@ def _draw_regrets(axes: Axes, result: DemoResult) -> None:
 def _draw_weights(axes: Axes, result: DemoResult) -> None:
     bars = axes.barh(list(result.weights), list(result.weights.values()), color=_WEIGHTS_COLOUR)
     if len(result.weights) <= _MOST_LABELLED:
-        axes.bar_label(bars, fmt=lambda weight: f"{weight:.2f}" if weight else "0", padding=3)
+        axes.bar_label(bars, fmt=in_words, padding=3)
     # The bars' own margins would leave no room for their numbers.
     axes.set_xlim(0.0, 1.15 * max(*result.weights.values(), 1e-3))
     axes.invert_yaxis()

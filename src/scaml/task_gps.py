@@ -137,7 +137,7 @@ class TaskGPs:
 
     def mean(self, X: Tensor) -> Tensor:
         """μ_m(x), standardized: `M x batch x q` at X, `batch x q x d`."""
-        return torch.einsum("...mn,mn->...m", self.whiten(X), self.targets).movedim(-1, 0)
+        return self._mean(self.whiten(X))
 
     def variance(self, X: Tensor) -> Tensor:
         """Σ_m(x, x), standardized: `M x batch x q` at X, `batch x q x d`."""
@@ -150,12 +150,22 @@ class TaskGPs:
             X: `batch x q x d`.
             Z: `batch x k x d`; X itself by default.
         """
-        u = self.whiten(X).movedim(-2, 0)
-        v = u if Z is None else self.whiten(Z).movedim(-2, 0)
-        Z = X if Z is None else Z
+        u = self.whiten(X)
+        return self._covariance(X, u, X, u) if Z is None else self._covariance(X, u, Z, self.whiten(Z))
+
+    def posterior(self, X: Tensor) -> tuple[Tensor, Tensor]:
+        """μ_m(X) and Σ_m(X, X) from one pass: line 3 of Algorithm 1."""
+        u = self.whiten(X)
+        return self._mean(u), self._covariance(X, u, X, u)
+
+    def _mean(self, u: Tensor) -> Tensor:
+        return torch.einsum("...mn,mn->...m", u, self.targets).movedim(-1, 0)
+
+    def _covariance(self, X: Tensor, u: Tensor, Z: Tensor, v: Tensor) -> Tensor:
         inverse = self.lengthscale.reciprocal().view(len(self), *[1] * (X.ndim - 1), self.d)
         R = correlation(self.kernel, squared_distance(X * inverse, Z * inverse))
-        return self.outputscale.view(-1, *[1] * X.ndim) * R - u @ v.mT
+        k = self.outputscale.view(-1, *[1] * X.ndim) * R
+        return k - u.movedim(-2, 0) @ v.movedim(-2, 0).mT
 
 
 def _standardized(task: Task, unit: Units) -> Tensor:

@@ -77,12 +77,9 @@ class ScaMLPrior(MetaPrior):
         seed = check_seed(seed)
         with one_thread():
             units = normalize(self.method.normalization, task.y, self.levels)
-            cache = Cache(
-                X=task.X,
-                z=(task.y - units.offset) / units.scale,
-                mean=self.task_gps.mean(task.X),
-                covariance=self.task_gps.covariance(task.X).flatten(1),
-            )
+            mean, covariance = self.task_gps.posterior(task.X)
+            z = (task.y - units.offset) / units.scale
+            cache = Cache(X=task.X, z=z, mean=mean, covariance=covariance.flatten(1))
             theta = fit_weights(self.method.kernel, cache, WEIGHTS[self.method.weights], seed=seed)
             return ScaMLGP(self.task_gps, task, units, theta)
 
