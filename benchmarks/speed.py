@@ -12,6 +12,7 @@ import platform
 import subprocess
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -34,15 +35,19 @@ GROWTH = (8, 32, 128, 512)
 console = Console()
 
 
-def median_seconds(function: Callable[[], Any], repeats: int) -> float:
-    """Median wall time; the work is done once before, so that nobody pays for imports."""
-    function()
-    seconds = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        function()
-        seconds.append(time.perf_counter() - start)
-    return float(np.median(seconds))
+def median_seconds(*functions: Callable[[], Any], repeats: int) -> list[float]:
+    """Median wall times, the functions taking turns, so that a slow minute is slow for all.
+
+    The work is done once before, so that nobody pays for imports.
+    """
+    seconds: list[list[float]] = [[] for _ in functions]
+    for turn in range(repeats + 1):
+        for function, times in zip(functions, seconds, strict=True):
+            start = time.perf_counter()
+            function()
+            if turn:
+                times.append(time.perf_counter() - start)
+    return [float(np.median(times)) for times in seconds]
 
 
 def inputs_of(meta: MetaData) -> list[FitInput]:
@@ -63,7 +68,7 @@ def lapack_seconds(n: int, evaluations: int) -> float:
     def once() -> None:
         torch.cholesky_inverse(torch.linalg.cholesky_ex(K)[0])
 
-    return median_seconds(once, 9) / batch * evaluations
+    return median_seconds(once, repeats=9)[0] / batch * evaluations
 
 
 def meta_fit(family: str, tasks: int, points: int, repeats: int) -> dict[str, Any]:
@@ -71,7 +76,6 @@ def meta_fit(family: str, tasks: int, points: int, repeats: int) -> dict[str, An
     meta = FAMILIES[family].meta_data(tasks, points, SEED)
     inputs = inputs_of(meta)
     fit = fit_gps(inputs, kernel="se", seed=SEED)
-    ours = median_seconds(lambda: ScaML().meta_fit(meta, seed=SEED, n_jobs=1), repeats)
     values: list[float] = []
 
     def theirs() -> None:
@@ -80,7 +84,9 @@ def meta_fit(family: str, tasks: int, points: int, repeats: int) -> dict[str, An
             for item, starts in zip(inputs, fit.starts, strict=True)
         ]
 
-    seconds = median_seconds(theirs, repeats)
+    ours, seconds = median_seconds(
+        lambda: ScaML().meta_fit(meta, seed=SEED, n_jobs=1), theirs, repeats=repeats
+    )
     lapack = lapack_seconds(points, fit.evaluations)
     return {
         "what": f"meta-fit, {tasks} x {points} x {meta.d}D, {STARTS} starts",
@@ -114,12 +120,12 @@ def step(family: str, tasks: int, points: int, n_t: int, repeats: int) -> dict[s
     unit = standardize(task.y)
     z = (task.y - unit.offset) / unit.scale
     starts = fit_gps([FitInput("plain", task.X, z)], kernel="se", seed=SEED).starts[0]
-    ours = median_seconds(lambda: suggest(prior, task, seed=SEED), repeats)
-    theirs = median_seconds(
+    ours, condition, theirs = median_seconds(
+        lambda: suggest(prior, task, seed=SEED),
+        lambda: prior.condition(task, seed=SEED),
         lambda: botorch_baseline.step(task.X, z, starts, raw_samples=RAW_POINTS, num_restarts=RESTARTS),
-        repeats,
+        repeats=repeats,
     )
-    condition = median_seconds(lambda: prior.condition(task, seed=SEED), repeats)
     return {
         "what": f"one step, {tasks} x {points} x {task.d}D past tasks, n_t = {n_t}",
         "scaml_seconds": ours,
@@ -137,10 +143,13 @@ def growth(repeats: int) -> dict[str, Any]:
         meta = FAMILIES["branin"].meta_data(tasks, 32, SEED)
         prior = ScaML().meta_fit(meta, seed=SEED)
         task = observed_task("branin", 20)
-        fits.append(median_seconds(lambda meta=meta: ScaML().meta_fit(meta, seed=SEED), repeats))  # type: ignore[misc]
-        steps.append(
-            median_seconds(lambda prior=prior, task=task: suggest(prior, task, seed=SEED), repeats)  # type: ignore[misc]
+        fit, step = median_seconds(
+            partial(ScaML().meta_fit, meta, seed=SEED),
+            partial(suggest, prior, task, seed=SEED),
+            repeats=repeats,
         )
+        fits.append(fit)
+        steps.append(step)
     exponent = [float(np.polyfit(np.log(GROWTH), np.log(seconds), 1)[0]) for seconds in (fits, steps)]
     return {
         "what": "growth over M, 32 x 2D points a task, n_t = 20",

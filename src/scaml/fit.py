@@ -20,7 +20,7 @@ from scaml.hyperpriors import META_TASK, KernelPriors
 from scaml.kernels import KernelName
 from scaml.likelihood import negative_log_likelihood
 from scaml.minimize import minimize
-from scaml.parallel import run
+from scaml.parallel import effective_n_jobs, run
 
 __all__ = ["STARTS", "Fit", "FitInput", "fit_gps"]
 
@@ -29,7 +29,7 @@ STARTS = 6  # a default start and 5 draws from the priors
 # Sizes are padded to a multiple of this: a task's own size alone then decides the shape it is
 # computed in, and with it every bit of its result.
 _SIZE_STEP = 8
-_TASKS_PER_BATCH = 16
+_TASKS_PER_BATCH = 64
 # Likelihoods of small tasks have more than one optimum: short lengthscales explain what long ones
 # leave to the noise. The default start is the best of these (ℓ, o, σ²), so that it is in the right
 # region more often than any fixed point.
@@ -71,7 +71,7 @@ def fit_gps(
     """Fit every GP by itself, all of them together."""
     d = inputs[0].X.shape[-1]
     draws = priors.starts(STARTS, d, torch.Generator().manual_seed(seed))[1:]
-    batches = _batches(inputs)
+    batches = _batches(inputs, effective_n_jobs(n_jobs))
     fitter = partial(_fit_batch, kernel=kernel, priors=priors, draws=draws)
     fits = run(fitter, [[inputs[i] for i in batch] for batch in batches], n_jobs)
     back = torch.tensor([i for batch in batches for i in batch]).argsort()
@@ -84,15 +84,16 @@ def fit_gps(
     return Fit(theta, value, starts, sum(fit.evaluations for fit in fits))
 
 
-def _batches(inputs: Sequence[FitInput]) -> list[list[int]]:
-    """Tasks of one padded size, a few at a time."""
+def _batches(inputs: Sequence[FitInput], n_jobs: int) -> list[list[int]]:
+    """Tasks of one padded size, a few at a time and at least one batch a job."""
+    most = min(_TASKS_PER_BATCH, -(-len(inputs) // n_jobs))
     by_size: dict[int, list[int]] = defaultdict(list)
     for i, item in enumerate(inputs):
         by_size[_padded(len(item.z))].append(i)
     return [
-        members[k : k + _TASKS_PER_BATCH]
+        members[k : k + most]
         for _, members in sorted(by_size.items())
-        for k in range(0, len(members), _TASKS_PER_BATCH)
+        for k in range(0, len(members), most)
     ]
 
 

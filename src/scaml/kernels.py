@@ -45,9 +45,13 @@ def squared_distance(a: Tensor, b: Tensor) -> Tensor:
     Returns:
         `batch x n x k`, a tensor of its own that the caller may overwrite.
     """
-    # |a|² + |b|² - 2ab is one matrix product and never builds an n x k x d tensor.
-    norms = a.square().sum(-1, keepdim=True) + b.square().sum(-1).unsqueeze(-2)
-    return norms.add_(torch.matmul(a, b.mT), alpha=-2.0).clamp_min_(0.0)
+    # |a|² - 2ab + |b|² is one matrix product of d + 2 columns: no pass over n x k entries is
+    # cheaper, and no n x k x d tensor is ever built.
+    one = a.new_ones(()).expand(*a.shape[:-1], 1)
+    left = torch.cat([a, a.square().sum(-1, keepdim=True), one], dim=-1)
+    one = b.new_ones(()).expand(*b.shape[:-1], 1)
+    right = torch.cat([-2.0 * b, one, b.square().sum(-1, keepdim=True)], dim=-1)
+    return torch.matmul(left, right.mT).clamp_min_(0.0)
 
 
 def correlation(kernel: KernelName, squared: Tensor) -> Tensor:

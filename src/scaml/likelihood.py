@@ -86,12 +86,20 @@ def negative_log_likelihood(
     trace = inner.diagonal(dim1=-2, dim2=-1)
     by_noise = 0.5 * noise * (trace if mask is None else trace * mask).sum(-1)
     G = signal.mul_(inner)
-    by_outputscale = 0.5 * G.sum((-2, -1))
+    rows, Ga = _row_sums_and_product(G, a)
+    by_outputscale = 0.5 * rows.sum((-2, -1))
     if W is not None:
         G = W.mul_(outputscale[:, None, None]).mul_(inner)
         if mask is not None:
             G.mul_(mask.unsqueeze(-1)).mul_(mask.unsqueeze(-2))
-    by_lengthscale = (G.sum(-1, keepdim=True) * a.square() - a * (G @ a)).sum(-2)
+        rows, Ga = _row_sums_and_product(G, a)
+    by_lengthscale = (rows * a.square() - a * Ga).sum(-2)
     slope = torch.cat([by_lengthscale, by_outputscale[:, None], by_noise[:, None]], dim=-1)
     # A failed factorization must look like a wall to the line search, not like a number.
     return Evaluation(torch.where(info == 0, value, torch.inf), slope, alpha, inner)
+
+
+def _row_sums_and_product(G: Tensor, a: Tensor) -> tuple[Tensor, Tensor]:
+    """G 1, `batch x n x 1`, and G a from one pass over G."""
+    product = G @ torch.cat([a, a.new_ones(()).expand(*a.shape[:-1], 1)], dim=-1)
+    return product[..., -1:], product[..., :-1]

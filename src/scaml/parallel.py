@@ -6,13 +6,14 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
+import joblib
 import torch
 from joblib import Parallel, delayed
 
 from scaml.data import check_integer
 from scaml.errors import SettingError
 
-__all__ = ["one_thread", "run"]
+__all__ = ["effective_n_jobs", "one_thread", "run"]
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -33,16 +34,21 @@ def one_thread() -> Iterator[None]:
         torch.set_num_threads(before)
 
 
+def effective_n_jobs(n_jobs: int) -> int:
+    """How many processes `run` uses for `n_jobs`."""
+    n_jobs = check_integer(n_jobs, "n_jobs", least=-1)
+    if n_jobs == 0:
+        raise SettingError("n_jobs is 0; give a positive integer, or -1 for one a core.")
+    return int(joblib.effective_n_jobs(n_jobs))
+
+
 def run(function: Callable[[Item], Result], items: Iterable[Item], n_jobs: int) -> list[Result]:
     """`[function(item) for item in items]` on `n_jobs` processes, -1 for one a core.
 
     Processes are loky's unless the caller chose another backend (Dask, Ray) by
     `joblib.parallel_config`. Every call runs on one thread, so results do not depend on `n_jobs`.
     """
-    n_jobs = check_integer(n_jobs, "n_jobs", least=-1)
-    if n_jobs == 0:
-        raise SettingError("n_jobs is 0; give a positive integer, or -1 for one a core.")
-    if n_jobs == 1:
+    if effective_n_jobs(n_jobs) == 1:
         with one_thread():
             return [function(item) for item in items]
     results: list[Result] = Parallel(n_jobs=n_jobs)(delayed(_alone)(function, item) for item in items)
