@@ -146,6 +146,7 @@ def test_plain_gp_starts_at_a_seeded_random_point() -> None:
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
+        ({"prior": ScaML()}, SettingError, "The prior is a ScaML; give what meta_fit returns"),
         ({"q": 0}, SettingError, "q is 0"),
         ({"q": 1.5}, SettingError, "q is 1.5"),
         ({"seed": -1}, SettingError, "seed is -1"),

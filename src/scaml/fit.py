@@ -1,8 +1,8 @@
 """MAP fits of many small GPs in lock step: starts, bounds, best start.
 
 θ_m* = argmax log p(y_m | X_m, θ_m) + log p(θ_m), for all meta-tasks and all starts at once (line 2
-of Algorithm 1). Every task gets the same starts, so neither the order nor the number of tasks, nor a
-task added later, changes a fit.
+of Algorithm 1). Every task gets the same draws and a default start from its own data, so neither the
+order nor the number of tasks, nor a task added later, changes a fit.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from functools import partial
+from math import isfinite
 from typing import NamedTuple
 
 import torch
@@ -38,7 +39,7 @@ _SCOUTS = tuple(
     for ell, out in ((0.01, 1.0), (0.03, 1.0), (0.1, 1.0), (0.3, 2.0), (1.0, 5.0))
     for noise in (1e-2, 1e-4)
 )
-_SAME_BASIN = 0.3
+_SAME_BASIN = 0.3  # in log units
 # Entries of the n x n tensors evaluated at once: larger ones fall out of the cache.
 _CACHED_ENTRIES = 2**18
 
@@ -76,10 +77,11 @@ def fit_gps(
     fits = run(fitter, [[inputs[i] for i in batch] for batch in batches], n_jobs)
     back = torch.tensor([i for batch in batches for i in batch]).argsort()
     theta, value, starts = (torch.cat(parts)[back] for parts in list(zip(*fits, strict=True))[:3])
-    for i in (~value.isfinite()).nonzero().flatten().tolist():
+    failed = [item.name for item, v in zip(inputs, value.tolist(), strict=True) if not isfinite(v)]
+    if failed:
         raise FitError(
-            f"No start gave a positive definite kernel matrix for task {inputs[i].name!r}; look for "
-            "values of X or y that dwarf the others."
+            f"No start gave a positive definite kernel matrix for {', '.join(map(repr, failed))}; look "
+            "for values of X or y that dwarf the others."
         )
     return Fit(theta, value, starts, sum(fit.evaluations for fit in fits))
 
@@ -140,11 +142,11 @@ def _search(
     """The best of all starts of every task; `evaluate` maps θ and their tasks to values and slopes."""
     d = draws.shape[-1] - 2
     lower, upper = priors.bounds(d)
-    scouts = torch.tensor([[ell] * d + [out, noise] for ell, out, noise in _SCOUTS]).double()
-    scouts = scouts.log().clamp(lower, upper)
+    values = [[ell] * d + [out, noise] for ell, out, noise in _SCOUTS]
+    scouts = torch.tensor(values, dtype=torch.float64).log().clamp(lower, upper)
     every = torch.arange(tasks)
-    values, _ = evaluate(scouts.repeat(tasks, 1), every.repeat_interleave(len(scouts)))
-    default = scouts[values.view(tasks, -1).nan_to_num(torch.inf).argmin(-1)]
+    scouted, _ = evaluate(scouts.repeat(tasks, 1), every.repeat_interleave(len(scouts)))
+    default = scouts[scouted.view(tasks, -1).nan_to_num(torch.inf).argmin(-1)]
     starts = torch.cat([default.unsqueeze(1), draws.expand(tasks, -1, -1)], dim=1)
     task = every.repeat_interleave(STARTS)
     best = minimize(
@@ -155,4 +157,4 @@ def _search(
         task,
         same_basin=_SAME_BASIN,
     )
-    return Fit(best.x, best.value, starts, best.evaluations + len(values))
+    return Fit(best.x, best.value, starts, best.evaluations + len(scouted))

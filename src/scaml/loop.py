@@ -47,31 +47,26 @@ def suggest(
     Returns:
         `q x d`, float64.
     """
+    if not isinstance(prior, MetaPrior):
+        raise SettingError(
+            f"The prior is a {type(prior).__name__}; give what meta_fit returns, as in "
+            "suggest(ScaML().meta_fit(meta), task)."
+        )
     q = check_integer(q, "q", least=1)
     seed = check_seed(seed)
-    table = None
-    if candidates is not None:
-        table = check_points(candidates, "The table of candidates", d=prior.d)
-        if not len(table):
-            raise SpaceError("The table of candidates has no row; give at least one.")
+    table = None if candidates is None else _table(candidates, prior.d)
     make = acquisition or prior.acquisition
     model = prior.condition(task, seed=seed)
-    evaluated = task.X
     chosen = torch.empty(0, prior.d, dtype=torch.float64)
     with one_thread(), manual_seed(seed):
         for i in range(q):
             function = make(model)
-            if table is not None and isinstance(function, OneShotAcquisitionFunction):
-                raise SettingError(
-                    f"{type(function).__name__} is a one-shot acquisition function, which has no value "
-                    "for a single row; choose another for a table of candidates."
-                )
             if i and not isinstance(function, AnalyticAcquisitionFunction):
                 function.set_X_pending(chosen)
             if table is None:
                 x = maximize_on_cube(function, prior.d, seed=seed + i, avoid=chosen if i else None)
             else:
-                x = _best_row(function, table, torch.cat([evaluated, chosen]))
+                x = _best_row(function, table, torch.cat([task.X, chosen]))
             chosen = torch.cat([chosen, x[None]])
             if isinstance(function, AnalyticAcquisitionFunction) and i + 1 < q:
                 with torch.no_grad():
@@ -80,8 +75,20 @@ def suggest(
     return chosen
 
 
+def _table(candidates: Any, d: int) -> Tensor:
+    table = check_points(candidates, "The table of candidates", d=d)
+    if not len(table):
+        raise SpaceError("The table of candidates has no row; give at least one.")
+    return table
+
+
 def _best_row(function: AcquisitionFunction, table: Tensor, used: Tensor) -> Tensor:
     """The best row among those used least often."""
+    if isinstance(function, OneShotAcquisitionFunction):
+        raise SettingError(
+            f"{type(function).__name__} is a one-shot acquisition function, which has no value for a "
+            "single row; choose another for a table of candidates."
+        )
     times = torch.zeros(len(table), dtype=torch.long)
     for x in used:
         times += (table == x).all(-1)
