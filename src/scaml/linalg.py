@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 
@@ -13,12 +15,12 @@ __all__ = ["cholesky"]
 _JITTERS = (1e-10, 1e-8, 1e-6)
 
 
-def cholesky(K: Tensor, whose: str) -> Tensor:
+def cholesky(K: Tensor, whose: str | Sequence[str]) -> Tensor:
     """Lower factors of `batch x n x n` kernel matrices, with jitter only where one fails.
 
     Args:
         K: Symmetric matrices.
-        whose: Whom to name if all jitter was in vain.
+        whose: Whom to name if all jitter was in vain: one for all matrices, or one for each.
 
     Raises:
         FitError: K is not positive definite, or not finite.
@@ -35,9 +37,11 @@ def cholesky(K: Tensor, whose: str) -> Tensor:
         L, info = torch.linalg.cholesky_ex(
             K + added[..., None, None] * torch.eye(K.shape[-1], dtype=K.dtype)
         )
-    if not ((info == 0).all() and L.isfinite().all()):
+    good = (info == 0) & L.isfinite().all(-1).all(-1)
+    if not good.all():
+        name = whose if isinstance(whose, str) else whose[int((~good).nonzero()[0])]
         raise FitError(
-            f"The kernel matrix of {whose} is not positive definite even with a jitter of "
+            f"The kernel matrix of {name} is not positive definite even with a jitter of "
             f"{_JITTERS[-1]:g}; raise the noise, or drop rows of X that lie on top of each other."
         )
     return L

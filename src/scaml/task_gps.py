@@ -67,20 +67,26 @@ class TaskGPs:
     ) -> TaskGPs:
         """The GPs of given hyperparameters (`M x d`, M and M), conditioned on their data."""
         units = [standardize(task.y) for task in meta]
+        z = [_standardized(task, unit) for task, unit in zip(meta, units, strict=True)]
         largest = max(task.n for task in meta)
         X = torch.zeros(len(meta), largest, meta.d, dtype=torch.float64)
         whitener = torch.zeros(len(meta), largest, largest, dtype=torch.float64)
         targets = torch.zeros(len(meta), largest, dtype=torch.float64)
-        for m, (task, unit) in enumerate(zip(meta, units, strict=True)):
-            n = task.n
-            a = task.X / lengthscale[m]
-            K = outputscale[m] * correlation(kernel, squared_distance(a, a))
-            K.diagonal().copy_((outputscale[m] + noise[m]).expand(n))
-            L = cholesky(K, f"task {meta.names[m]!r}")
-            X[m, :n] = task.X
-            root = torch.linalg.solve_triangular(L, torch.eye(n, dtype=torch.float64), upper=False)
-            whitener[m, :n, :n] = outputscale[m] * root
-            targets[m, :n] = root @ _standardized(task, unit)
+        # Tasks of one size at a time: no task's numbers depend on the size of another.
+        for n in sorted({task.n for task in meta}):
+            chosen = [m for m, task in enumerate(meta) if task.n == n]
+            points = torch.stack([meta[m].X for m in chosen])
+            a = points / lengthscale[chosen].unsqueeze(1)
+            o = outputscale[chosen]
+            K = o[:, None, None] * correlation(kernel, squared_distance(a, a))
+            K.diagonal(dim1=-2, dim2=-1).copy_((o + noise[chosen]).unsqueeze(-1).expand(-1, n))
+            L = cholesky(K, [f"task {meta.names[m]!r}" for m in chosen])
+            identity = torch.eye(n, dtype=torch.float64).expand_as(L)
+            root = torch.linalg.solve_triangular(L, identity, upper=False)
+            X[chosen, :n] = points
+            whitener[chosen, :n, :n] = o[:, None, None] * root
+            # Not a matrix product: torch's rounds differently for a batch of one.
+            targets[chosen, :n] = (root * torch.stack([z[m] for m in chosen]).unsqueeze(1)).sum(-1)
         return cls(
             kernel=kernel,
             names=meta.names,
