@@ -16,7 +16,7 @@ from torch import Tensor
 
 from scaml.errors import FitError
 from scaml.fit import STARTS
-from scaml.hyperpriors import TEST_TASK, KernelPriors, WeightPrior
+from scaml.hyperpriors import TEST_TASK, WeightPrior
 from scaml.kernels import KernelName
 from scaml.likelihood import negative_log_likelihood
 from scaml.minimize import minimize
@@ -63,7 +63,6 @@ def log_posterior(
     cache: Cache,
     weight_prior: WeightPrior,
     x: Tensor,
-    priors: KernelPriors = TEST_TASK,
 ) -> tuple[Tensor, Tensor]:
     """-log p(y_t | D_1:M, θ_t) - log p(θ_t) and its slope at a batch of (w, log ℓ, log o, log σ²).
 
@@ -72,7 +71,6 @@ def log_posterior(
         cache: The test data and the meta-tasks' posteriors there.
         weight_prior: Prior of the weights.
         x: `batch x (M + d + 2)`.
-        priors: Priors of the residual kernel and the noise.
 
     Returns:
         `batch` values and `batch x (M + d + 2)` slopes.
@@ -88,8 +86,8 @@ def log_posterior(
     )
     by_weight = w * (evaluation.inner.reshape(-1, n * n) @ cache.covariance.mT)
     by_weight = by_weight - evaluation.alpha @ cache.mean.mT - weight_prior.slope(w)
-    value = evaluation.value - weight_prior.log_prob(w) - priors.log_prob(theta)
-    return value, torch.cat([by_weight, evaluation.slope - priors.slope(theta)], dim=-1)
+    value = evaluation.value - weight_prior.log_prob(w) - TEST_TASK.log_prob(theta)
+    return value, torch.cat([by_weight, evaluation.slope - TEST_TASK.slope(theta)], dim=-1)
 
 
 def fit_weights(
