@@ -13,7 +13,7 @@ from torch.distributions import Exponential, LogNormal, MultivariateNormal, Norm
 from scaml.errors import FitError
 from scaml.hyperpriors import TEST_TASK, WEIGHTS, WeightsName
 from scaml.kernels import KernelName
-from scaml.weights import Cache, Hyperparameters, _starts, fit_weights, log_posterior
+from scaml.weights import Cache, Hyperparameters, _starts, fit_weights, negative_log_posterior
 
 KERNELS: tuple[KernelName, ...] = ("se", "matern52")
 KINDS: tuple[WeightsName, ...] = ("positive", "signed")
@@ -115,7 +115,7 @@ def scipy_best(kernel: KernelName, cache: Cache, kind: WeightsName, starts: Tens
     n = len(cache.z)
 
     def function(x: Any) -> tuple[float, Any]:
-        value, slope = log_posterior(kernel, cache, WEIGHTS[kind], tensor(x)[None])
+        value, slope = negative_log_posterior(kernel, cache, WEIGHTS[kind], tensor(x)[None])
         return value.item() / n, slope[0].numpy() / n
 
     options = {"maxiter": 300, "ftol": 1e-10, "gtol": 1e-7}
@@ -141,7 +141,7 @@ def test_value_and_slope_are_those_of_the_dense_posterior(
 ) -> None:
     cache = problem(tasks, n, d)
     batch = points(cache, kind, batch=4)
-    value, slope = log_posterior(kernel, cache, WEIGHTS[kind], batch)
+    value, slope = negative_log_posterior(kernel, cache, WEIGHTS[kind], batch)
     assert value.shape == (4,)
     assert slope.shape == batch.shape
     for i, row in enumerate(batch):
@@ -163,7 +163,7 @@ def test_slope_is_that_of_central_differences(kernel: KernelName, kind: WeightsN
         (dense(kernel, cache, kind, x + step) - dense(kernel, cache, kind, x - step)) / (2 * h)
         for step in steps
     ]
-    _, slope = log_posterior(kernel, cache, WEIGHTS[kind], x[None])
+    _, slope = negative_log_posterior(kernel, cache, WEIGHTS[kind], x[None])
     torch.testing.assert_close(slope[0], torch.stack(differences), rtol=1e-6, atol=1e-6)
 
 
@@ -175,7 +175,7 @@ def test_slope_at_weight_zero_is_the_one_sided_derivative(kernel: KernelName) ->
     x[:3] = 0.0
     h = 1e-7
     value = dense(kernel, cache, "positive", x)
-    _, slope = log_posterior(kernel, cache, WEIGHTS["positive"], x[None])
+    _, slope = negative_log_posterior(kernel, cache, WEIGHTS["positive"], x[None])
     for m in range(3):
         beside = x.clone()
         beside[m] = h
@@ -189,8 +189,8 @@ def test_weights_of_zero_leave_a_plain_gp(kernel: KernelName) -> None:
     x = points(cache, "positive", batch=2)
     x[:, :3] = 0.0
     none = Cache(cache.X, cache.z, cache.mean[:0], cache.covariance[:0])
-    value, slope = log_posterior(kernel, cache, WEIGHTS["positive"], x)
-    plain, plain_slope = log_posterior(kernel, none, WEIGHTS["positive"], x[:, 3:])
+    value, slope = negative_log_posterior(kernel, cache, WEIGHTS["positive"], x)
+    plain, plain_slope = negative_log_posterior(kernel, none, WEIGHTS["positive"], x[:, 3:])
     torch.testing.assert_close(value, plain, rtol=1e-12, atol=0.0)
     torch.testing.assert_close(slope[:, 3:], plain_slope, rtol=1e-12, atol=1e-12)
 

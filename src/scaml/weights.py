@@ -21,7 +21,7 @@ from scaml.kernels import KernelName
 from scaml.likelihood import negative_log_likelihood
 from scaml.minimize import minimize
 
-__all__ = ["Cache", "Hyperparameters", "fit_weights", "log_posterior"]
+__all__ = ["Cache", "Hyperparameters", "fit_weights", "negative_log_posterior"]
 
 
 # The solver sees the weights this much enlarged: the likelihood bends faster in them than in
@@ -58,7 +58,7 @@ class Cache:
     covariance: Tensor  # M x n², Σ_m(X_t, X_t)
 
 
-def log_posterior(
+def negative_log_posterior(
     kernel: KernelName,
     cache: Cache,
     weight_prior: WeightPrior,
@@ -104,7 +104,7 @@ def fit_weights(
     unit[:tasks] = _WEIGHT_UNIT
 
     def objective(x: Tensor, _problem: Tensor) -> tuple[Tensor, Tensor]:
-        value, slope = log_posterior(kernel, cache, weight_prior, x / unit)
+        value, slope = negative_log_posterior(kernel, cache, weight_prior, x / unit)
         return value / n, slope / (n * unit)
 
     lower, upper = TEST_TASK.bounds(d)
