@@ -30,7 +30,11 @@ def random_task(i: int) -> FitInput:
 
 @pytest.mark.parametrize("block", range(4))
 def test_map_objective_is_as_good_as_botorch(block: int) -> None:
-    """Over 100 tasks: never worse by 1e-3 nats a point, and within 1e-5 in at least 95."""
+    """Over 100 tasks: never worse by 1e-3 nats a point, and within 1e-5 in at least 95.
+
+    A guard, not an estimate: the constants of `minimize` were chosen on these tasks. On the 200 that
+    follow (i = 200 to 399), 4 were more than 1e-5 behind and 2 of them more than 1e-3.
+    """
     behind = []
     for i in range(25 * block, 25 * (block + 1)):
         task = random_task(i)
