@@ -17,7 +17,7 @@ from scipy import stats
 from torch import Tensor
 
 from scaml.kernels import KernelName
-from scaml.likelihood import Evaluation, negative_log_likelihood
+from scaml.likelihood import Evaluation, negative_log_likelihood, value_alone
 
 KERNELS: tuple[KernelName, ...] = ("se", "matern52")
 each_kernel = pytest.mark.parametrize("kernel", KERNELS)
@@ -259,6 +259,19 @@ def test_padded_slopes_are_those_of_central_differences(kernel: KernelName) -> N
     )
     padded = Problem(kernel, case.theta, case.X, case.residual * mask, None)
     torch.testing.assert_close(padded.evaluate(mask).slope, expected, rtol=1e-6, atol=1e-7)
+
+
+@each_kernel
+@pytest.mark.parametrize("masked", [False, True])
+def test_the_value_alone_is_the_value(kernel: KernelName, masked: bool) -> None:
+    case = problem(kernel, batch=3, n=8)
+    mask = torch.ones(3, 8, dtype=torch.float64)
+    mask[1, 5:] = 0.0
+    residual = case.residual * mask if masked else case.residual
+    given = mask if masked else None
+    expected = negative_log_likelihood(kernel, case.theta, case.X, residual, mask=given).value
+    found = value_alone(kernel, case.theta, case.X, residual, mask=given)
+    torch.testing.assert_close(found, expected, rtol=1e-12, atol=1e-12)
 
 
 @each_kernel

@@ -7,10 +7,10 @@ order nor the number of tasks, nor a task added later, changes a fit.
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from math import isfinite
 from typing import NamedTuple
 
 import torch
@@ -19,7 +19,7 @@ from torch import Tensor
 from scaml.errors import FitError
 from scaml.hyperpriors import META_TASK, KernelPriors
 from scaml.kernels import KernelName
-from scaml.likelihood import negative_log_likelihood
+from scaml.likelihood import negative_log_likelihood, value_alone
 from scaml.minimize import minimize
 from scaml.parallel import effective_n_jobs, run
 
@@ -31,14 +31,6 @@ STARTS = 6  # a default start and 5 draws from the priors
 # computed in, and with it every bit of its result.
 _SIZE_STEP = 8
 _TASKS_PER_BATCH = 64
-# Likelihoods of small tasks have more than one optimum: short lengthscales explain what long ones
-# leave to the noise. The default start is the best of these (ℓ, o, σ²), so that it is in the right
-# region more often than any fixed point.
-_SCOUTS = tuple(
-    (ell, out, noise)
-    for ell, out in ((0.01, 1.0), (0.03, 1.0), (0.1, 1.0), (0.3, 2.0), (1.0, 5.0))
-    for noise in (1e-2, 1e-4)
-)
 _SAME_BASIN = 0.3  # in log units
 # Entries of the n x n tensors evaluated at once: larger ones fall out of the cache.
 _CACHED_ENTRIES = 2**18
@@ -77,7 +69,7 @@ def fit_gps(
     fits = run(fitter, [[inputs[i] for i in batch] for batch in batches], n_jobs)
     back = torch.tensor([i for batch in batches for i in batch]).argsort()
     theta, value, starts = (torch.cat(parts)[back] for parts in list(zip(*fits, strict=True))[:3])
-    failed = [item.name for item, v in zip(inputs, value.tolist(), strict=True) if not isfinite(v)]
+    failed = [item.name for item, v in zip(inputs, value.tolist(), strict=True) if not math.isfinite(v)]
     if failed:
         raise FitError(
             f"No start gave a positive definite kernel matrix for {', '.join(map(repr, failed))}; look "
@@ -117,44 +109,80 @@ def _fit_batch(
     full = bool((mask > 0).all())
     chunk = max(1, _CACHED_ENTRIES // n**2)
 
-    def evaluate(theta: Tensor, task: Tensor) -> tuple[Tensor, Tensor]:
-        values, slopes = [], []
+    def chunks(theta: Tensor, task: Tensor) -> Iterator[tuple[Tensor, Tensor, Tensor | None, Tensor]]:
         for rows, part in zip(theta.split(chunk), task.split(chunk), strict=True):
-            evaluation = negative_log_likelihood(
-                kernel, rows, X[part], z[part], mask=None if full else mask[part]
-            )
-            values.append((evaluation.value - priors.log_prob(rows)) / counts[part])
-            slopes.append((evaluation.slope - priors.slope(rows)) / counts[part].unsqueeze(-1))
+            yield rows, part, None if full else mask[part], counts[part]
+
+    def value(theta: Tensor, task: Tensor) -> Tensor:
+        return torch.cat(
+            [
+                (value_alone(kernel, rows, X[part], z[part], mask=m) - priors.log_prob(rows)) / count
+                for rows, part, m, count in chunks(theta, task)
+            ]
+        )
+
+    def value_and_slope(theta: Tensor, task: Tensor) -> tuple[Tensor, Tensor]:
+        values, slopes = [], []
+        for rows, part, m, count in chunks(theta, task):
+            evaluation = negative_log_likelihood(kernel, rows, X[part], z[part], mask=m)
+            values.append((evaluation.value - priors.log_prob(rows)) / count)
+            slopes.append((evaluation.slope - priors.slope(rows)) / count.unsqueeze(-1))
         return torch.cat(values), torch.cat(slopes)
 
+    _keep_freed_memory()
     with torch.inference_mode():
-        fit = _search(evaluate, tasks, priors, draws)
+        fit = _search(value, value_and_slope, tasks, priors, draws)
     # Tensors born in inference mode may not enter a gradient later; their copies may.
     return Fit(fit.theta.clone(), fit.value.clone(), fit.starts.clone(), fit.evaluations)
 
 
+def _keep_freed_memory() -> None:
+    """Let the C library keep the memory that an evaluation frees for the next one.
+
+    glibc hands large blocks back to the system at once and has them faulted in again, a fifth of the
+    time at 128 points, unless a still larger block was freed before. This one is never touched.
+    """
+    torch.empty(2**22 - 2**12, dtype=torch.float64)
+
+
 def _search(
-    evaluate: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]],
+    value: Callable[[Tensor, Tensor], Tensor],
+    value_and_slope: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]],
     tasks: int,
     priors: KernelPriors,
     draws: Tensor,
 ) -> Fit:
-    """The best of all starts of every task; `evaluate` maps θ and their tasks to values and slopes."""
+    """The best of all starts of every task; both functions are given θ and the tasks they are for."""
     d = draws.shape[-1] - 2
     lower, upper = priors.bounds(d)
-    values = [[ell] * d + [out, noise] for ell, out, noise in _SCOUTS]
-    scouts = torch.tensor(values, dtype=torch.float64).log().clamp(lower, upper)
+    scouts = _scouts(d).clamp(lower, upper)
     every = torch.arange(tasks)
-    scouted, _ = evaluate(scouts.repeat(tasks, 1), every.repeat_interleave(len(scouts)))
+    scouted = value(scouts.repeat(tasks, 1), every.repeat_interleave(len(scouts)))
     default = scouts[scouted.view(tasks, -1).nan_to_num(torch.inf).argmin(-1)]
     starts = torch.cat([default.unsqueeze(1), draws.expand(tasks, -1, -1)], dim=1)
     task = every.repeat_interleave(STARTS)
     best = minimize(
-        lambda theta, problem: evaluate(theta, task[problem]),
+        lambda theta, problem: value_and_slope(theta, task[problem]),
         starts.flatten(0, 1),
         lower,
         upper,
         task,
         same_basin=_SAME_BASIN,
     )
-    return Fit(best.x, best.value, starts, best.evaluations + len(scouted))
+    return Fit(best.x, best.value, starts, best.evaluations)
+
+
+def _scouts(d: int) -> Tensor:
+    """Logarithms of a few (ℓ, o, σ²), the best of which is a task's default start.
+
+    Likelihoods of small tasks have more than one optimum: short lengthscales explain what long ones
+    leave to the noise. The best of a grid is in the right region more often than any fixed point.
+    The shortest ℓ is about where 1000 points lose sight of their neighbours.
+    """
+    shortest, longest = 1000.0 ** (-1.0 / d), 2.0
+    steps = math.ceil(math.log2(longest / shortest))
+    ells = [longest * (shortest / longest) ** (k / steps) for k in range(steps + 1)]
+    grid = [
+        [ell] * d + [min(max(5.0 * ell, 1.0), 5.0), noise] for ell in ells for noise in (1e-2, 1e-4)
+    ]
+    return torch.tensor(grid, dtype=torch.float64).log()

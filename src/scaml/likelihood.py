@@ -23,7 +23,7 @@ from torch import Tensor
 
 from scaml.kernels import KernelName, correlation_and_slope, squared_distance
 
-__all__ = ["Evaluation", "negative_log_likelihood"]
+__all__ = ["Evaluation", "negative_log_likelihood", "value_alone"]
 
 _LOG_2PI = math.log(2.0 * math.pi)
 
@@ -63,43 +63,68 @@ def negative_log_likelihood(
     outputscale, noise = theta[:, -2].exp(), theta[:, -1].exp()
     # Memory traffic costs as much as the factorization here, so n x n tensors are worked in place.
     R, W = correlation_and_slope(kernel, squared_distance(a, a))
-    signal = R.mul_(outputscale[:, None, None])
-    if mask is not None:
-        signal.mul_(mask.unsqueeze(-1)).mul_(mask.unsqueeze(-2))
+    signal = _signal(R, outputscale, mask)
     K = signal if covariance is None else signal + covariance
     diagonal = K.diagonal(dim1=-2, dim2=-1)
     noiseless = diagonal.clone()
-    diagonal.add_(noise[:, None] if mask is None else torch.where(mask > 0, noise[:, None], 1.0))
+    diagonal.add_(_noise_of_rows(noise, mask))
     L, info = torch.linalg.cholesky_ex(K)
     diagonal.copy_(noiseless)
-    inverse = torch.cholesky_inverse(L)
-    alpha = (inverse @ residual.unsqueeze(-1)).squeeze(-1)
     # LAPACK's result is column-major; its transpose is the same matrix laid out like the rest.
-    inner = inverse.mT
-    count = residual.shape[-1] if mask is None else mask.sum(-1)
-    value = (
-        0.5 * (residual * alpha).sum(-1)
-        + L.diagonal(dim1=-2, dim2=-1).log().sum(-1)
-        + 0.5 * _LOG_2PI * count
-    )
-    inner.baddbmm_(alpha.unsqueeze(-1), alpha.unsqueeze(-2), alpha=-1.0)
+    inner = torch.cholesky_inverse(L).mT
+    alpha = (inner * residual.unsqueeze(-2)).sum(-1)
+    value = _value((residual * alpha).sum(-1), L, info, residual, mask)
+    inner.sub_(alpha.unsqueeze(-1) * alpha.unsqueeze(-2))
     trace = inner.diagonal(dim1=-2, dim2=-1)
     by_noise = 0.5 * noise * (trace if mask is None else trace * mask).sum(-1)
     G = signal.mul_(inner)
     rows, Ga = _row_sums_and_product(G, a)
-    by_outputscale = 0.5 * rows.sum((-2, -1))
+    by_outputscale = 0.5 * rows.sum(-1)
     if W is not None:
         G = W.mul_(outputscale[:, None, None]).mul_(inner)
         if mask is not None:
             G.mul_(mask.unsqueeze(-1)).mul_(mask.unsqueeze(-2))
         rows, Ga = _row_sums_and_product(G, a)
-    by_lengthscale = (rows * a.square() - a * Ga).sum(-2)
+    by_lengthscale = (rows.unsqueeze(-2) * a.mT.square() - a.mT * Ga).sum(-1)
     slope = torch.cat([by_lengthscale, by_outputscale[:, None], by_noise[:, None]], dim=-1)
+    return Evaluation(value, slope, alpha, inner)
+
+
+def value_alone(
+    kernel: KernelName, theta: Tensor, X: Tensor, residual: Tensor, *, mask: Tensor | None = None
+) -> Tensor:
+    """The value of `negative_log_likelihood` with C = 0, for a third of its price."""
+    a = X * torch.exp(-theta[:, None, :-2])
+    R, _ = correlation_and_slope(kernel, squared_distance(a, a))
+    K = _signal(R, theta[:, -2].exp(), mask)
+    K.diagonal(dim1=-2, dim2=-1).add_(_noise_of_rows(theta[:, -1].exp(), mask))
+    L, info = torch.linalg.cholesky_ex(K)
+    half = torch.linalg.solve_triangular(L, residual.unsqueeze(-1), upper=False).squeeze(-1)
+    return _value(half.square().sum(-1), L, info, residual, mask)
+
+
+def _signal(R: Tensor, outputscale: Tensor, mask: Tensor | None) -> Tensor:
+    """o R, zero in padded rows and columns; overwrites R."""
+    signal = R.mul_(outputscale[:, None, None])
+    return signal if mask is None else signal.mul_(mask.unsqueeze(-1)).mul_(mask.unsqueeze(-2))
+
+
+def _noise_of_rows(noise: Tensor, mask: Tensor | None) -> Tensor:
+    return noise[:, None] if mask is None else torch.where(mask > 0, noise[:, None], 1.0)
+
+
+def _value(quadratic: Tensor, L: Tensor, info: Tensor, residual: Tensor, mask: Tensor | None) -> Tensor:
+    count = residual.shape[-1] if mask is None else mask.sum(-1)
+    log_root = L.diagonal(dim1=-2, dim2=-1).log().sum(-1)
+    value = 0.5 * quadratic + log_root + 0.5 * _LOG_2PI * count
     # A failed factorization must look like a wall to the line search, not like a number.
-    return Evaluation(torch.where(info == 0, value, torch.inf), slope, alpha, inner)
+    return torch.where(info == 0, value, torch.inf)
 
 
 def _row_sums_and_product(G: Tensor, a: Tensor) -> tuple[Tensor, Tensor]:
-    """G 1, `batch x n x 1`, and G a from one pass over G."""
-    product = G @ torch.cat([a, a.new_ones(()).expand(*a.shape[:-1], 1)], dim=-1)
-    return product[..., -1:], product[..., :-1]
+    """1^T G, `batch x n`, and a^T G, `batch x d x n`, from one pass over the symmetric G.
+
+    With the thin matrix on the left the product costs half.
+    """
+    product = torch.cat([a.mT, a.new_ones(()).expand(*a.shape[:-2], 1, a.shape[-2])], dim=-2) @ G
+    return product[..., -1, :], product[..., :-1, :]

@@ -33,10 +33,6 @@ _AT_BOUND = 1e-6  # variables this close to a bound that pulls them are put on i
 _RECENT = 4  # steps over which progress is measured; before them no start is judged
 _CATCH_UP = 10.0  # a start may still win if so many predicted decreases ...
 _SLOW_CATCH_UP = 1.0  # ... and so many times its recent progress reach the leader
-# The bowl saves three evaluations in ten of a meta-fit and is not free: all 4 of 200 fresh random tasks
-# whose fit ended behind BoTorch's had lost their best start to it.
-_BOWL = 0.3  # how far, in parts of the drop, a parabola between start and leader may be off
-_BOWL_WIDTH = 1.5  # how far apart the two may be in any coordinate
 
 
 @dataclass(frozen=True)
@@ -72,19 +68,17 @@ class _Leaders:
 
     x: Tensor  # groups x p
     value: Tensor  # groups
-    slope: Tensor  # groups x p
 
     @classmethod
     def none(cls, groups: int, p: int) -> _Leaders:
         x = torch.zeros(groups, p, dtype=torch.float64)
-        return cls(x, torch.full((groups,), torch.inf, dtype=torch.float64), torch.zeros_like(x))
+        return cls(x, torch.full((groups,), torch.inf, dtype=torch.float64))
 
     def update(self, state: _State, group: Tensor) -> None:
         before = self.value[group]
         self.value.scatter_reduce_(0, group, state.value, "amin")
         ahead = (state.value == self.value[group]) & (state.value < before)
         self.x[group[ahead]] = state.x[ahead]
-        self.slope[group[ahead]] = state.slope[ahead]
 
 
 def minimize(
@@ -198,13 +192,9 @@ def _beaten(state: _State, leaders: _Leaders, group: Tensor, same_basin: float) 
     """Starts that will end where their leader ends, or above it."""
     way, drop = leaders.x[group] - state.x, leaders.value[group] - state.value
     distance = way.abs().amax(-1)
-    # Between two points of one bowl, a parabola with both slopes explains the whole drop.
-    here, there = (state.slope * way).sum(-1), (leaders.slope[group] * way).sum(-1)
-    explained = (drop - 0.5 * (here + there)).abs() <= -_BOWL * drop
-    bowl = (here < 0) & explained & (distance < _BOWL_WIDTH)
     progress = state.recent[:, 0] - state.value
     hope = _CATCH_UP * _predicted(state) + _SLOW_CATCH_UP * progress
-    return (drop < 0) & ((distance < same_basin) | bowl | (hope < -drop))
+    return (drop < 0) & ((distance < same_basin) | (hope < -drop))
 
 
 def _direction(state: _State, lower: Tensor, upper: Tensor) -> Tensor:
