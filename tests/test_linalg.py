@@ -5,7 +5,7 @@ import torch
 from torch import Tensor
 
 from scaml.errors import FitError
-from scaml.linalg import cholesky
+from scaml.linalg import cholesky, inverse_and_half_log_det
 
 
 def positive_definite(*batch: int, n: int = 6, seed: int = 0) -> Tensor:
@@ -103,3 +103,34 @@ def test_a_matrix_that_is_not_finite_is_refused_by_name(
     K[place] = K[place[::-1]] = bad
     with pytest.raises(FitError, match="task 'adult'"):
         cholesky(K, "task 'adult'")
+
+
+@pytest.mark.parametrize("n", [1, 8, 71, 72, 73, 128, 135, 136])
+def test_inverse_and_determinant_are_those_of_torch(n: int) -> None:
+    K = positive_definite(3, n=n)
+    before = K.clone()
+    inverse, half_log_det, info = inverse_and_half_log_det(K)
+    torch.testing.assert_close(inverse, torch.linalg.inv(K), rtol=1e-8, atol=1e-9)
+    torch.testing.assert_close(half_log_det, 0.5 * torch.logdet(K), rtol=1e-12, atol=1e-12)
+    assert (info == 0).all()
+    assert torch.equal(K, before)
+
+
+@pytest.mark.parametrize("n", [8, 72, 128])
+def test_an_inverse_does_not_feel_its_neighbours(n: int) -> None:
+    """Bit for bit, also in a batch of one."""
+    K = positive_definite(5, n=n)
+    together = inverse_and_half_log_det(K)
+    for i in range(5):
+        for ours, theirs in zip(inverse_and_half_log_det(K[i : i + 1]), together, strict=True):
+            assert torch.equal(ours[0], theirs[i])
+
+
+@pytest.mark.parametrize("broken", [3, 100])
+def test_a_matrix_that_is_not_positive_definite_is_told_from_the_others(broken: int) -> None:
+    """Whichever block it breaks in."""
+    K = positive_definite(3, n=120)
+    K[1, broken, broken] = -1.0
+    inverse, _, info = inverse_and_half_log_det(K)
+    assert (info != 0).tolist() == [False, True, False]
+    torch.testing.assert_close(inverse[2], torch.linalg.inv(K[2]), rtol=1e-8, atol=1e-9)

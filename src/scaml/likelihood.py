@@ -22,6 +22,7 @@ import torch
 from torch import Tensor
 
 from scaml.kernels import KernelName, correlation_and_slope, squared_distance
+from scaml.linalg import inverse_and_half_log_det
 
 __all__ = ["Evaluation", "negative_log_likelihood", "value_alone"]
 
@@ -68,12 +69,10 @@ def negative_log_likelihood(
     diagonal = K.diagonal(dim1=-2, dim2=-1)
     noiseless = diagonal.clone()
     diagonal.add_(_noise_of_rows(noise, mask))
-    L, info = torch.linalg.cholesky_ex(K)
+    inner, half_log_det, info = inverse_and_half_log_det(K)
     diagonal.copy_(noiseless)
-    # LAPACK's result is column-major; its transpose is the same matrix laid out like the rest.
-    inner = torch.cholesky_inverse(L).mT
     alpha = (inner * residual.unsqueeze(-2)).sum(-1)
-    value = _value((residual * alpha).sum(-1), L, info, residual, mask)
+    value = _value((residual * alpha).sum(-1), half_log_det, info, residual, mask)
     inner.sub_(alpha.unsqueeze(-1) * alpha.unsqueeze(-2))
     trace = inner.diagonal(dim1=-2, dim2=-1)
     by_noise = 0.5 * noise * (trace if mask is None else trace * mask).sum(-1)
@@ -100,7 +99,8 @@ def value_alone(
     K.diagonal(dim1=-2, dim2=-1).add_(_noise_of_rows(theta[:, -1].exp(), mask))
     L, info = torch.linalg.cholesky_ex(K)
     half = torch.linalg.solve_triangular(L, residual.unsqueeze(-1), upper=False).squeeze(-1)
-    return _value(half.square().sum(-1), L, info, residual, mask)
+    half_log_det = L.diagonal(dim1=-2, dim2=-1).log().sum(-1)
+    return _value(half.square().sum(-1), half_log_det, info, residual, mask)
 
 
 def _signal(R: Tensor, outputscale: Tensor, mask: Tensor | None) -> Tensor:
@@ -113,10 +113,11 @@ def _noise_of_rows(noise: Tensor, mask: Tensor | None) -> Tensor:
     return noise[:, None] if mask is None else torch.where(mask > 0, noise[:, None], 1.0)
 
 
-def _value(quadratic: Tensor, L: Tensor, info: Tensor, residual: Tensor, mask: Tensor | None) -> Tensor:
+def _value(
+    quadratic: Tensor, half_log_det: Tensor, info: Tensor, residual: Tensor, mask: Tensor | None
+) -> Tensor:
     count = residual.shape[-1] if mask is None else mask.sum(-1)
-    log_root = L.diagonal(dim1=-2, dim2=-1).log().sum(-1)
-    value = 0.5 * quadratic + log_root + 0.5 * _LOG_2PI * count
+    value = 0.5 * quadratic + half_log_det + 0.5 * _LOG_2PI * count
     # A failed factorization must look like a wall to the line search, not like a number.
     return torch.where(info == 0, value, torch.inf)
 
