@@ -7,13 +7,23 @@ import pytest
 
 import scaml
 from scaml import errors
-from scaml.errors import FitError, ScaMLError, SettingError, SpaceError, TaskDataError
+from scaml.errors import (
+    FitError,
+    ScaMLError,
+    SettingError,
+    SpaceError,
+    StorageError,
+    StoreError,
+    TaskDataError,
+)
 
 TREE: list[tuple[type[ScaMLError], type[Exception]]] = [
     (TaskDataError, ValueError),
     (SpaceError, ValueError),
     (SettingError, ValueError),
     (FitError, RuntimeError),
+    (StoreError, ValueError),
+    (StorageError, ConnectionError),
 ]
 
 

@@ -4,13 +4,25 @@ from importlib import import_module
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
-from scaml.errors import FitError, ScaMLError, SettingError, SpaceError, TaskDataError
+from scaml.errors import (
+    FitError,
+    ScaMLError,
+    SettingError,
+    SpaceError,
+    StorageError,
+    StoreError,
+    TaskDataError,
+)
 
 if TYPE_CHECKING:
     from scaml.data import MetaData, Task
+    from scaml.loading import load
     from scaml.loop import suggest
     from scaml.methods import ScaML
+    from scaml.sampler import ScaMLSampler
     from scaml.scaml_gp import ScaMLGP
+    from scaml.space import Space
+    from scaml.studies import negated
     from scaml.task_gps import TaskGPs
 
 __version__ = version("scaml")
@@ -21,11 +33,17 @@ __all__ = [
     "ScaML",
     "ScaMLError",
     "ScaMLGP",
+    "ScaMLSampler",
     "SettingError",
+    "Space",
     "SpaceError",
+    "StorageError",
+    "StoreError",
     "Task",
     "TaskDataError",
     "TaskGPs",
+    "load",
+    "negated",
     "suggest",
 ]
 
@@ -34,8 +52,12 @@ _HOMES = {
     "MetaData": "data",
     "ScaML": "methods",
     "ScaMLGP": "scaml_gp",
+    "ScaMLSampler": "sampler",
+    "Space": "space",
     "Task": "data",
     "TaskGPs": "task_gps",
+    "load": "loading",
+    "negated": "studies",
     "suggest": "loop",
 }
 

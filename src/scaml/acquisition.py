@@ -14,7 +14,7 @@ from botorch.models.model import Model
 from botorch.optim import optimize_acqf
 from torch import Tensor
 
-__all__ = ["RAW_POINTS", "RESTARTS", "UpperConfidenceBound", "evaluate", "maximize_on_cube"]
+__all__ = ["DISTINCT", "RAW_POINTS", "RESTARTS", "UpperConfidenceBound", "evaluate", "maximize_on_cube"]
 
 # Fewer are not enough: on Hartmann 6, 512 raw points and 10 starts lost a fifth in cumulative regret.
 RAW_POINTS = 2048
@@ -25,7 +25,7 @@ _NEIGHBOURS = 16
 _NEIGHBOURHOOD = 0.05
 _APART = 0.05  # starts are at least this far apart, in units of the cube's diagonal
 _CHUNK = 96  # points evaluated at once: measured, the features of more fall out of the cache
-_DISTINCT = 1e-4  # points of one batch differ by at least this in some coordinate
+DISTINCT = 1e-4  # points of one batch differ by at least this in some coordinate
 
 
 class UpperConfidenceBound(BoTorchUCB):
@@ -88,7 +88,7 @@ def maximize_on_cube(
         points = points[values.argsort(descending=True, stable=True)]
     if avoid is not None:
         distance = (points[:, None] - avoid[None]).abs().amax(-1).amin(-1)
-        points = points[distance >= _DISTINCT]
+        points = points[distance >= DISTINCT]
     return points[0]
 
 

@@ -13,12 +13,20 @@ from torch import Tensor
 
 from scaml.errors import SettingError, SpaceError, TaskDataError
 
-__all__ = ["MetaData", "Task", "check_integer", "check_points", "counted"]
+__all__ = [
+    "COORDINATES",
+    "LARGEST_Y",
+    "MetaData",
+    "Task",
+    "check_integer",
+    "check_points",
+    "counted",
+]
 
 # Points may leave the cube a little (past ranges that were wider); raw units never fit in here.
-_LOWEST, _HIGHEST = -1.0, 2.0
+COORDINATES = (-1.0, 2.0)
 # Beyond these, squares of y leave the range of float64.
-_LARGEST_Y = 1e100
+LARGEST_Y = 1e100
 _SMALLEST_SPREAD = 1e-100
 _ROWS_SHOWN = 5
 
@@ -31,6 +39,9 @@ class Task:
         X: `n x d` array-like in unit-cube coordinates.
         y: n values, or `n x 1`.
         name: What to call the task in weights, messages and reports.
+        known: d booleans, False for a parameter that the task does not have; its column is ignored.
+        extra: `n x e` columns that only this task has, measured from the values at which they are held
+            when the task predicts.
 
     Example:
         >>> task = Task([[0.1, 0.9], [0.5, 0.5]], [1.0, 2.0], name="adult")
@@ -43,8 +54,10 @@ class Task:
     X: Tensor
     y: Tensor
     name: str
+    known: Tensor  # d, bool
+    extra: Tensor  # n x e
 
-    def __init__(self, X: Any, y: Any, *, name: str = "") -> None:
+    def __init__(self, X: Any, y: Any, *, name: str = "", known: Any = None, extra: Any = None) -> None:
         if not isinstance(name, str):
             raise TaskDataError(f"A task's name is {name!r}; give a string.")
         whose = f"task {name!r}" if name else "the task"
@@ -58,7 +71,11 @@ class Task:
                 f"{tuple(values.shape)}; give one value of y for each row of X."
             )
         _check_values(values, f"y of {whose}")
-        object.__setattr__(self, "X", points)
+        mask = _known(known, points.shape[1], whose)
+        own = points.new_empty(len(points), 0) if extra is None else _extra(extra, len(points), whose)
+        object.__setattr__(self, "known", mask)
+        object.__setattr__(self, "extra", own)
+        object.__setattr__(self, "X", points * mask)
         object.__setattr__(self, "y", values)
         object.__setattr__(self, "name", name)
 
@@ -87,7 +104,21 @@ class Task:
                 f"x to append has {counted(len(points), 'row')} but y has "
                 f"{counted(len(values), 'value')}; give one value of y for each row of x."
             )
+        if not self.whole:
+            raise TaskDataError(
+                f"{whose} has parameters of its own or lacks some; build it anew with all rows."
+            )
         return Task(torch.cat([self.X, points]), torch.cat([self.y, values]), name=self.name)
+
+    def called(self, name: str) -> Task:
+        """The same task by another name."""
+        return Task(
+            self.X,
+            self.y,
+            name=name,
+            known=self.known,
+            extra=self.extra if self.extra.shape[1] else None,
+        )
 
     @property
     def n(self) -> int:
@@ -98,6 +129,16 @@ class Task:
     def d(self) -> int:
         """Number of parameters."""
         return self.X.shape[1]
+
+    @property
+    def whole(self) -> bool:
+        """Whether the task has exactly the parameters of its space."""
+        return bool(self.known.all()) and not self.extra.shape[1]
+
+    @property
+    def inputs(self) -> Tensor:
+        """`n x d_m`: the columns that the task has, its own ones last."""
+        return torch.cat([self.X[:, self.known], self.extra], dim=-1)
 
     def __repr__(self) -> str:
         return f"Task(n={self.n}, d={self.d}, name={self.name!r})"
@@ -155,6 +196,13 @@ class MetaData:
         """Number of parameters."""
         return self.tasks[0].d
 
+    def and_task(self, task: Task) -> MetaData:
+        """New meta-data with one more task."""
+        if not isinstance(task, Task):
+            raise TaskDataError(f"The task to add is a {type(task).__name__}; give a scaml.Task.")
+        named = [old.called(name) for name, old in zip(self.names, self.tasks, strict=True)]
+        return MetaData([*named, task])
+
     def __len__(self) -> int:
         return len(self.tasks)
 
@@ -185,7 +233,7 @@ def check_points(X: Any, what: str, *, d: int | None = None) -> Tensor:
             f"{counted(d, 'parameter')}; give one column for each parameter."
         )
     _check_finite(points, what)
-    outside = ((points < _LOWEST) | (points > _HIGHEST)).any(-1)
+    outside = ((points < COORDINATES[0]) | (points > COORDINATES[1])).any(-1)
     if outside.any():
         row = int(outside.nonzero()[0])
         worst = points[row][(points[row] - 0.5).abs().argmax()].item()
@@ -206,6 +254,26 @@ def check_integer(value: Any, what: str, *, least: int) -> int:
 def counted(n: int, noun: str) -> str:
     """`n` things in words: "1 point", "2 points"."""
     return f"{n} {noun}{'' if n == 1 else 's'}"
+
+
+def _known(known: Any, d: int, whose: str) -> Tensor:
+    if known is None:
+        return torch.ones(d, dtype=torch.bool)
+    mask = torch.as_tensor(known)
+    if mask.shape != (d,) or mask.dtype != torch.bool or not mask.any():
+        raise TaskDataError(
+            f"known of {whose} is {known!r}; give {counted(d, 'boolean')}, at least one of them true."
+        )
+    return mask.clone()
+
+
+def _extra(extra: Any, n: int, whose: str) -> Tensor:
+    points = check_points(extra, f"extra of {whose}")
+    if len(points) != n:
+        raise TaskDataError(
+            f"extra of {whose} has {counted(len(points), 'row')} but X has {n}; give one for each."
+        )
+    return points
 
 
 def _numbers(values: Any, what: str) -> Tensor:
@@ -241,10 +309,10 @@ def _check_values(y: Tensor, what: str) -> None:
     _check_finite(y, what)
     if not len(y):
         return
-    huge = y.abs() > _LARGEST_Y
+    huge = y.abs() > LARGEST_Y
     if huge.any():
         raise TaskDataError(
-            f"{what} is beyond {_LARGEST_Y:g} in {_rows(huge)}; rescale y, its unit does not matter."
+            f"{what} is beyond {LARGEST_Y:g} in {_rows(huge)}; rescale y, its unit does not matter."
         )
     spread = float(y.max() - y.min())
     if 0.0 < spread < _SMALLEST_SPREAD:

@@ -7,7 +7,15 @@ nothing of scaml (`except ValueError`) do the expected thing.
 
 from __future__ import annotations
 
-__all__ = ["FitError", "ScaMLError", "SettingError", "SpaceError", "TaskDataError"]
+__all__ = [
+    "FitError",
+    "ScaMLError",
+    "SettingError",
+    "SpaceError",
+    "StorageError",
+    "StoreError",
+    "TaskDataError",
+]
 
 
 class ScaMLError(Exception):
@@ -28,3 +36,11 @@ class SettingError(ScaMLError, ValueError):
 
 class FitError(ScaMLError, RuntimeError):
     """A Gaussian process could not be fitted or factorized."""
+
+
+class StoreError(ScaMLError, ValueError):
+    """A file is not a saved prior that this version can read, or cannot be written."""
+
+
+class StorageError(ScaMLError, ConnectionError):
+    """An Optuna storage does not answer."""

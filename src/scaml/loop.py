@@ -16,9 +16,14 @@ from scaml.acquisition import evaluate, maximize_on_cube
 from scaml.data import Task, check_integer, check_points
 from scaml.errors import SettingError, SpaceError
 from scaml.methods.base import MetaPrior, check_seed
+from scaml.mixed import all_points, maximize_mixed
 from scaml.parallel import one_thread
 
-__all__ = ["suggest"]
+__all__ = ["choose", "suggest"]
+
+# A space without continuous parameters and with at most so many points is a table of them.
+_MOST_ROWS = 4096
+_SAME_ROW = 1e-12
 
 
 def suggest(
@@ -27,20 +32,23 @@ def suggest(
     *,
     q: int = 1,
     candidates: Any = None,
+    pending: Any = None,
     seed: int = 0,
     acquisition: Callable[[Model], AcquisitionFunction] | None = None,
 ) -> Tensor:
     """The next q points to evaluate.
 
-    Points of one call account for each other: each is chosen as if the ones before it had come out
-    as the model expects.
+    Points of one call account for each other and for the pending ones: each is chosen as if those
+    before it had come out as the model expects. A prior that knows its space is answered with points of
+    that space: integers, steps and categories at values that they can take.
 
     Args:
         prior: What was learned from the past.
         task: The new task so far; may be empty.
         q: Number of points.
-        candidates: `n x d` table to choose rows of; None for the whole unit cube. A row that the
+        candidates: `n x d` table to choose rows of; None for the whole space. A row that the
             task has already evaluated is chosen again only when all are.
+        pending: `k x d` points that are being evaluated now.
         seed: Decides every random draw. Same arguments, same answer.
         acquisition: Makes a BoTorch acquisition function of the model; the prior's own by default.
 
@@ -55,24 +63,68 @@ def suggest(
     q = check_integer(q, "q", least=1)
     seed = check_seed(seed)
     table = None if candidates is None else _table(candidates, prior.d)
-    make = acquisition or prior.acquisition
+    busy = torch.empty(0, prior.d, dtype=torch.float64)
+    if pending is not None and len(pending):
+        busy = check_points(pending, "The pending points", d=prior.d)
     model = prior.condition(task, seed=seed)
-    chosen = torch.empty(0, prior.d, dtype=torch.float64)
+    return choose(prior, model, task, q, busy, seed, table=table, acquisition=acquisition)
+
+
+def choose(
+    prior: MetaPrior,
+    model: Model,
+    task: Task,
+    q: int,
+    pending: Tensor,
+    seed: int,
+    *,
+    table: Tensor | None = None,
+    acquisition: Callable[[Model], AcquisitionFunction] | None = None,
+) -> Tensor:
+    """What `suggest` does once the prior is conditioned on the task."""
+    make = acquisition or prior.acquisition
+    if table is None and prior.space is not None:
+        table = all_points(prior.space.blocks, _MOST_ROWS)
+    taken = pending
     with one_thread(), manual_seed(seed):
+        if len(pending):
+            model = _believed(make(model), model, pending)
         for i in range(q):
             function = make(model)
-            if i and not isinstance(function, AnalyticAcquisitionFunction):
-                function.set_X_pending(chosen)
-            if table is None:
-                x = maximize_on_cube(function, prior.d, seed=seed + i, avoid=chosen if i else None)
-            else:
-                x = _best_row(function, table, torch.cat([task.X, chosen]))
-            chosen = torch.cat([chosen, x[None]])
-            if isinstance(function, AnalyticAcquisitionFunction) and i + 1 < q:
-                with torch.no_grad():
-                    believed = model.posterior(x[None]).mean
-                    model = model.condition_on_observations(x[None], believed)
-    return chosen
+            if len(taken) and not isinstance(function, AnalyticAcquisitionFunction):
+                function.set_X_pending(taken)
+            x = _maximizer(function, prior, task, taken, table, seed + i)
+            taken = torch.cat([taken, x[None]])
+            if i + 1 < q:
+                model = _believed(function, model, x[None])
+    return taken[len(pending) :]
+
+
+def _believed(function: AcquisitionFunction, model: Model, X: Tensor) -> Model:
+    """The model after X came out as expected, for functions that cannot take pending points.
+
+    Values as expected leave all other expectations as they were, so X may come at once or row by row.
+    """
+    if not isinstance(function, AnalyticAcquisitionFunction):
+        return model
+    with torch.no_grad():
+        return model.condition_on_observations(X, model.posterior(X).mean)
+
+
+def _maximizer(
+    function: AcquisitionFunction,
+    prior: MetaPrior,
+    task: Task,
+    taken: Tensor,
+    table: Tensor | None,
+    seed: int,
+) -> Tensor:
+    if table is not None:
+        return _best_row(function, table, torch.cat([task.X, taken]))
+    if prior.space is None or prior.space.continuous:
+        return maximize_on_cube(function, prior.d, seed=seed, avoid=taken if len(taken) else None)
+    _check_not_one_shot(function, "a space with integers, steps or categories")
+    return maximize_mixed(function, prior.space.blocks, seed=seed, avoid=taken)
 
 
 def _table(candidates: Any, d: int) -> Tensor:
@@ -84,13 +136,17 @@ def _table(candidates: Any, d: int) -> Tensor:
 
 def _best_row(function: AcquisitionFunction, table: Tensor, used: Tensor) -> Tensor:
     """The best row among those used least often."""
+    _check_not_one_shot(function, "a table of candidates")
+    times = torch.zeros(len(table), dtype=torch.long)
+    for x in used:
+        times += (table - x).abs().amax(-1) <= _SAME_ROW
+    rows = (times == times.min()).nonzero().flatten()
+    return table[rows[evaluate(function, table[rows]).argmax()]]
+
+
+def _check_not_one_shot(function: AcquisitionFunction, where: str) -> None:
     if isinstance(function, OneShotAcquisitionFunction):
         raise SettingError(
             f"{type(function).__name__} is a one-shot acquisition function, which has no value for a "
-            "single row; choose another for a table of candidates."
+            f"single row; choose another for {where}."
         )
-    times = torch.zeros(len(table), dtype=torch.long)
-    for x in used:
-        times += (table == x).all(-1)
-    rows = (times == times.min()).nonzero().flatten()
-    return table[rows[evaluate(function, table[rows]).argmax()]]

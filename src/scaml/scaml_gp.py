@@ -98,7 +98,8 @@ class ScaMLGP(GPyTorchModel, FantasizeMixin):
         w, tasks = self.weights[active], self.task_gps.subset(active.tolist())
         # With the weights in the whiteners, w_m u_m(x) costs no more than u_m(x).
         self._tasks = replace(tasks, whitener=w[:, None, None] * tasks.whitener)
-        inverse = [self._tasks.lengthscale.reciprocal(), self.lengthscale.reciprocal()[None]]
+        own = self._tasks.lengthscale[:, : tasks.d].reciprocal()
+        inverse = [own, self.lengthscale.reciprocal()[None]]
         self._inverse = torch.cat(inverse)  # of the stationary kernels, the residual's last
         self._scales = torch.cat([w.square() * tasks.outputscale, self.outputscale.reshape(1)])
         X = self._X

@@ -27,18 +27,20 @@ __all__ = ["TaskGPs"]
 class TaskGPs:
     """M exact zero-mean GPs on individually standardized y.
 
-    N is the largest N_m; smaller tasks are padded with rows that nothing reaches. A lengthscale may
-    be infinite: the task does not know that parameter.
+    N is the largest N_m; smaller tasks are padded with rows that nothing reaches. The first d of the D
+    columns are the parameters of the space; the others are columns that only past tasks have, held at 0
+    when they predict. A lengthscale is infinite where the task does not know the column.
     """
 
     kernel: KernelName
     names: tuple[str, ...]
-    lengthscale: Tensor  # M x d
+    d: int  # parameters of the space
+    lengthscale: Tensor  # M x D
     outputscale: Tensor  # M, variance of the signal in units of y_std²
     noise: Tensor  # M, variance of the noise in units of y_std²
     y_mean: Tensor  # M
     y_std: Tensor  # M
-    X: Tensor  # M x N x d, zero where padded
+    X: Tensor  # M x N x D, zero where padded
     whitener: Tensor  # M x N x N, o_m L_m^-1, zero where padded: it maps correlations to u_m
     targets: Tensor  # M x N, L_m^-1 of the standardized y_m
 
@@ -46,11 +48,19 @@ class TaskGPs:
     def fit(cls, meta: MetaData, *, kernel: KernelName, seed: int, n_jobs: int) -> TaskGPs:
         """Line 2 of Algorithm 1: MAP hyperparameters of every task from its own data."""
         units = [standardize(task.y) for task in meta]
-        inputs = [
-            FitInput(name, task.X, _standardized(task, unit))
-            for name, task, unit in zip(meta.names, meta, units, strict=True)
-        ]
-        theta = fit_gps(inputs, kernel=kernel, seed=seed, n_jobs=n_jobs).theta.exp()
+        columns = _columns(meta)
+        theta = torch.full((len(meta), columns.shape[1] + 2), torch.inf, dtype=torch.float64)
+        # Tasks of as many columns at a time: no task's numbers depend on the columns of another.
+        for width in sorted(set(columns.sum(-1).tolist())):
+            chosen = [m for m in range(len(meta)) if int(columns[m].sum()) == width]
+            inputs = [
+                FitInput(meta.names[m], meta[m].inputs, _standardized(meta[m], units[m]))
+                for m in chosen
+            ]
+            fitted = fit_gps(inputs, kernel=kernel, seed=seed, n_jobs=n_jobs).theta.exp()
+            for m, values in zip(chosen, fitted, strict=True):
+                theta[m, :-2][columns[m]] = values[:-2]
+                theta[m, -2:] = values[-2:]
         return cls.condition(
             meta, kernel=kernel, lengthscale=theta[:, :-2], outputscale=theta[:, -2], noise=theta[:, -1]
         )
@@ -65,31 +75,36 @@ class TaskGPs:
         outputscale: Tensor,
         noise: Tensor,
     ) -> TaskGPs:
-        """The GPs of given hyperparameters (`M x d`, M and M), conditioned on their data."""
+        """The GPs of given hyperparameters (`M x D`, M and M), conditioned on their data."""
         units = [standardize(task.y) for task in meta]
         z = [_standardized(task, unit) for task, unit in zip(meta, units, strict=True)]
         largest = max(task.n for task in meta)
-        X = torch.zeros(len(meta), largest, meta.d, dtype=torch.float64)
+        columns = _columns(meta)
+        lengthscale = torch.where(columns, lengthscale, torch.inf)
+        X = torch.zeros(len(meta), largest, columns.shape[1], dtype=torch.float64)
         whitener = torch.zeros(len(meta), largest, largest, dtype=torch.float64)
         targets = torch.zeros(len(meta), largest, dtype=torch.float64)
         # Tasks of one size at a time: no task's numbers depend on the size of another.
-        for n in sorted({task.n for task in meta}):
-            chosen = [m for m, task in enumerate(meta) if task.n == n]
-            points = torch.stack([meta[m].X for m in chosen])
-            a = points / lengthscale[chosen].unsqueeze(1)
+        shapes = [(task.n, int(known.sum())) for task, known in zip(meta, columns, strict=True)]
+        for n, width in sorted(set(shapes)):
+            chosen = [m for m, shape in enumerate(shapes) if shape == (n, width)]
+            points = torch.stack([meta[m].inputs for m in chosen])
+            a = points / torch.stack([lengthscale[m][columns[m]] for m in chosen]).unsqueeze(1)
             o = outputscale[chosen]
             K = o[:, None, None] * correlation(kernel, squared_distance(a, a))
             K.diagonal(dim1=-2, dim2=-1).copy_((o + noise[chosen]).unsqueeze(-1).expand(-1, n))
             L = cholesky(K, [f"task {meta.names[m]!r}" for m in chosen])
             identity = torch.eye(n, dtype=torch.float64).expand_as(L)
             root = torch.linalg.solve_triangular(L, identity, upper=False)
-            X[chosen, :n] = points
+            for m in chosen:
+                X[m, :n][:, columns[m]] = meta[m].inputs
             whitener[chosen, :n, :n] = o[:, None, None] * root
             # Not a matrix product: torch's rounds differently for a batch of one.
             targets[chosen, :n] = (root * torch.stack([z[m] for m in chosen]).unsqueeze(1)).sum(-1)
         return cls(
             kernel=kernel,
             names=meta.names,
+            d=meta.d,
             lengthscale=lengthscale,
             outputscale=outputscale,
             noise=noise,
@@ -107,6 +122,7 @@ class TaskGPs:
         return cls(
             kernel=kernel,
             names=(),
+            d=d,
             lengthscale=vector.view(0, d),
             outputscale=vector,
             noise=vector,
@@ -120,22 +136,17 @@ class TaskGPs:
     def __len__(self) -> int:
         return len(self.names)
 
-    @property
-    def d(self) -> int:
-        """Number of parameters."""
-        return self.X.shape[-1]
-
     def subset(self, chosen: Sequence[int]) -> TaskGPs:
         """Some of the tasks, in the given order."""
         index = torch.as_tensor(chosen, dtype=torch.long)
         tensors = {f.name: getattr(self, f.name) for f in fields(self)}
         picked = {name: t[index] for name, t in tensors.items() if isinstance(t, Tensor)}
         names = tuple(self.names[i] for i in index.tolist())
-        return TaskGPs(kernel=self.kernel, names=names, **picked)
+        return TaskGPs(kernel=self.kernel, names=names, d=self.d, **picked)
 
     def whiten(self, X: Tensor) -> Tensor:
         """u_m(x) of all tasks: `batch x q x M x N` at X, `batch x q x d`; differentiable in X."""
-        flat = X.flatten(0, -2)
+        flat = torch.nn.functional.pad(X.flatten(0, -2), (0, self.X.shape[-1] - self.d))
         inverse = self.lengthscale.reciprocal().unsqueeze(1)
         R = correlation(self.kernel, squared_distance(flat * inverse, self.X * inverse))
         u = torch.matmul(R, self.whitener.mT)  # M x (batch q) x N
@@ -168,10 +179,18 @@ class TaskGPs:
         return torch.einsum("...mn,mn->...m", u, self.targets).movedim(-1, 0)
 
     def _covariance(self, X: Tensor, u: Tensor, Z: Tensor, v: Tensor) -> Tensor:
-        inverse = self.lengthscale.reciprocal().view(len(self), *[1] * (X.ndim - 1), self.d)
+        inverse = self.lengthscale[:, : self.d].reciprocal()
+        inverse = inverse.view(len(self), *[1] * (X.ndim - 1), self.d)
         R = correlation(self.kernel, squared_distance(X * inverse, Z * inverse))
         k = self.outputscale.view(-1, *[1] * X.ndim) * R
         return k - u.movedim(-2, 0) @ v.movedim(-2, 0).mT
+
+
+def _columns(meta: MetaData) -> Tensor:
+    """`M x D`: which columns every task has; its own ones come after those of the space."""
+    widest = max(task.extra.shape[1] for task in meta)
+    own = torch.arange(widest)
+    return torch.stack([torch.cat([task.known, own < task.extra.shape[1]]) for task in meta])
 
 
 def _standardized(task: Task, unit: Units) -> Tensor:

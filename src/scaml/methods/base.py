@@ -2,21 +2,35 @@
 
 from __future__ import annotations
 
+import copy
 import math
+import os
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import fields
+from importlib.metadata import version
+from typing import TYPE_CHECKING, ClassVar, Self
 
+import torch
 from botorch.acquisition import AcquisitionFunction
 from botorch.models.model import Model
+from torch import Tensor
 
 from scaml.acquisition import UpperConfidenceBound
 from scaml.data import MetaData, Task, check_integer, counted
 from scaml.errors import SettingError, SpaceError, TaskDataError
+from scaml.store import write
 
-__all__ = ["MetaPrior", "Method", "check_meta", "check_seed", "check_sqrt_beta"]
+if TYPE_CHECKING:
+    from scaml.space import Space
+
+__all__ = ["MetaPrior", "Method", "check_meta", "check_seed", "check_sqrt_beta", "joined"]
 
 
 class Method(ABC):
     """A way to learn from past tasks. Subclasses are frozen dataclasses of hyperparameters."""
+
+    modular: ClassVar[bool] = False  # whether what is learned of a task is learned from it alone
 
     @abstractmethod
     def meta_fit(self, meta: MetaData, *, seed: int = 0, n_jobs: int = 1) -> MetaPrior:
@@ -28,9 +42,17 @@ class Method(ABC):
             n_jobs: Processes to use, -1 for one a core. The result does not depend on it.
         """
 
+    def restore(self, meta: MetaData, state: dict[str, Tensor]) -> MetaPrior:
+        """The prior of which `state` is the state: what `load` calls instead of a fit."""
+        raise SettingError(f"A prior of {type(self).__name__} cannot be restored; fit it again.")
+
 
 class MetaPrior(ABC):
     """What a method has learned from the past: frozen, ready for any number of new tasks."""
+
+    method: Method
+    meta: MetaData
+    space: Space | None = None  # what the columns of X mean, where that is known
 
     @property
     @abstractmethod
@@ -50,6 +72,45 @@ class MetaPrior(ABC):
         """The acquisition function whose maximum is evaluated next: UCB with √β = 3."""
         return UpperConfidenceBound(model, sqrt_beta=3.0)
 
+    def state(self) -> dict[str, Tensor]:
+        """What was learned, as tensors: all that a file needs beside the method and the meta-data.
+
+        Of a modular method, every tensor has one row a task.
+        """
+        raise SettingError(f"A prior of {type(self.method).__name__} cannot be saved; fit it again.")
+
+    def add(self, task: Task, *, seed: int = 0, n_jobs: int = 1) -> MetaPrior:
+        """The prior with one more past task; equal to a fit with that task included."""
+        prior = self.method.meta_fit(self.meta.and_task(task), seed=seed, n_jobs=n_jobs)
+        return prior if self.space is None else prior.in_space(self.space)
+
+    def in_space(self, space: Space) -> Self:
+        """The same prior, knowing what the columns of X mean."""
+        if space.d != self.d:
+            raise SpaceError(
+                f"The space has {counted(space.d, 'column')} but the past tasks have {self.d}; give "
+                "the space that they live in."
+            )
+        prior = copy.copy(self)
+        object.__setattr__(prior, "space", space)
+        return prior
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the prior to a file that `scaml.load` reads: safetensors, no pickle."""
+        settings = {f.name: getattr(self.method, f.name) for f in fields(self.method)}  # type: ignore[arg-type]
+        header = {
+            "library": version("scaml"),
+            "method": type(self.method).__name__,
+            "settings": settings,
+            "names": list(self.meta.names),
+            "space": None if self.space is None else self.space.to_json(),
+        }
+        tensors = {f"state/{name}": tensor for name, tensor in self.state().items()}
+        for i, task in enumerate(self.meta):
+            parts = {"X": task.X, "y": task.y, "known": task.known, "extra": task.extra}
+            tensors |= {f"{i}/{part}": tensor for part, tensor in parts.items()}
+        write(path, header, tensors)
+
     def check_task(self, task: Task) -> None:
         """Refuse what is not a task of this prior's space."""
         if not isinstance(task, Task):
@@ -59,6 +120,29 @@ class MetaPrior(ABC):
                 f"The task has {counted(task.d, 'parameter')} but the past tasks have {self.d}; all "
                 "tasks must live in one space."
             )
+        if not task.whole:
+            raise SpaceError(
+                "The task lacks parameters of the space or has others; only a past task may do so."
+            )
+
+
+def joined(states: Sequence[dict[str, Tensor]]) -> dict[str, Tensor]:
+    """The state of a modular method for the tasks of several priors.
+
+    Rows of unequal length end in infinity: no task has the columns that only another one has.
+    """
+
+    def rows(tensors: list[Tensor]) -> Tensor:
+        widest = max(tensor[0].numel() for tensor in tensors)
+        padded = [
+            torch.nn.functional.pad(tensor, (0, widest - tensor.shape[-1]), value=math.inf)
+            if tensor.ndim == 2
+            else tensor
+            for tensor in tensors
+        ]
+        return torch.cat(padded)
+
+    return {name: rows([state[name] for state in states]) for name in states[0]}
 
 
 def check_meta(meta: MetaData) -> None:

@@ -11,9 +11,11 @@ from dataclasses import dataclass
 import torch
 from botorch.acquisition import AcquisitionFunction
 from botorch.models.model import Model
+from torch import Tensor
 
 from scaml.acquisition import UpperConfidenceBound
 from scaml.data import MetaData, Task
+from scaml.errors import SettingError
 from scaml.fit import STARTS, FitInput, fit_gps
 from scaml.hyperpriors import META_TASK
 from scaml.kernels import KernelName, check_kernel
@@ -47,7 +49,10 @@ class GPBO(Method):
         """Remember the space; the past is not used."""
         check_meta(meta)
         seed = check_seed(seed)
-        return GPBOPrior(self, meta.names, meta.d)
+        return GPBOPrior(self, meta.d, meta)
+
+    def restore(self, meta: MetaData, state: dict[str, Tensor]) -> GPBOPrior:
+        return GPBOPrior(self, meta.d, meta)
 
 
 @dataclass(frozen=True)
@@ -55,16 +60,27 @@ class GPBOPrior(MetaPrior):
     """A GP prior with the hyperpriors of the paper's appendix."""
 
     method: GPBO
-    meta_names: tuple[str, ...]
     dimension: int
+    past: MetaData | None = None  # only remembered: a plain GP needs no past at all
 
     @property
     def names(self) -> tuple[str, ...]:
-        return self.meta_names
+        return self.past.names if self.past else ()
 
     @property
     def d(self) -> int:
         return self.dimension
+
+    @property
+    def meta(self) -> MetaData:  # type: ignore[override]
+        if self.past is None:
+            raise SettingError(
+                "This plain GP has no past tasks, so there is nothing to save or to add to."
+            )
+        return self.past
+
+    def state(self) -> dict[str, Tensor]:
+        return {}
 
     def condition(self, task: Task, *, seed: int = 0) -> ScaMLGP:
         """Fit the GP to the task's data; with none, take the default start of a fit."""

@@ -7,15 +7,17 @@ Algorithm 1 of the paper: `ScaML.meta_fit` is its line 2, `ScaMLPrior.condition`
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from botorch.acquisition import AcquisitionFunction
 from botorch.models.model import Model
+from torch import Tensor
 
 from scaml.acquisition import UpperConfidenceBound
 from scaml.data import MetaData, Task
 from scaml.hyperpriors import WEIGHTS, WeightsName, check_weights
 from scaml.kernels import KernelName, check_kernel
-from scaml.methods.base import MetaPrior, Method, check_meta, check_seed, check_sqrt_beta
+from scaml.methods.base import MetaPrior, Method, check_meta, check_seed, check_sqrt_beta, joined
 from scaml.normalization import Levels, NormalizationName, check_normalization, normalize
 from scaml.parallel import one_thread
 from scaml.scaml_gp import ScaMLGP
@@ -36,6 +38,8 @@ class ScaML(Method):
         sqrt_beta: √β of the default acquisition function, UCB.
     """
 
+    modular: ClassVar[bool] = True
+
     kernel: KernelName = "se"
     normalization: NormalizationName = "pooled"
     weights: WeightsName = "positive"
@@ -51,8 +55,15 @@ class ScaML(Method):
         """Fit one GP to every past task."""
         check_meta(meta)
         seed = check_seed(seed)
-        task_gps = TaskGPs.fit(meta, kernel=self.kernel, seed=seed, n_jobs=n_jobs)
-        return ScaMLPrior(self, task_gps, Levels.of([task.y for task in meta]))
+        return self._prior(meta, TaskGPs.fit(meta, kernel=self.kernel, seed=seed, n_jobs=n_jobs))
+
+    def restore(self, meta: MetaData, state: dict[str, Tensor]) -> ScaMLPrior:
+        """Condition GPs of known hyperparameters on their data."""
+        with one_thread():
+            return self._prior(meta, TaskGPs.condition(meta, kernel=self.kernel, **state))
+
+    def _prior(self, meta: MetaData, task_gps: TaskGPs) -> ScaMLPrior:
+        return ScaMLPrior(self, meta, task_gps, Levels.of([task.y for task in meta]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +71,7 @@ class ScaMLPrior(MetaPrior):
     """The meta-tasks' posteriors, from which every new task's prior is made."""
 
     method: ScaML
+    meta: MetaData
     task_gps: TaskGPs
     levels: Levels
 
@@ -70,6 +82,17 @@ class ScaMLPrior(MetaPrior):
     @property
     def d(self) -> int:
         return self.task_gps.d
+
+    def state(self) -> dict[str, Tensor]:
+        gps = self.task_gps
+        return {"lengthscale": gps.lengthscale, "outputscale": gps.outputscale, "noise": gps.noise}
+
+    def add(self, task: Task, *, seed: int = 0, n_jobs: int = 1) -> ScaMLPrior:
+        """Fit one GP to the new task; the others stay as they are."""
+        meta = self.meta.and_task(task)
+        new = self.method.meta_fit(MetaData([meta[len(meta) - 1]]), seed=seed, n_jobs=n_jobs)
+        prior = self.method.restore(meta, joined([self.state(), new.state()]))
+        return prior if self.space is None else prior.in_space(self.space)
 
     def condition(self, task: Task, *, seed: int = 0) -> ScaMLGP:
         """Learn the weights and the residual GP from the task's data and condition on them."""

@@ -1,0 +1,43 @@
+"""Optuna's own conformance classes, with and without past studies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import optuna
+import pytest
+from optuna.samplers import BaseSampler
+from optuna.testing.pytest_samplers import (
+    BasicSamplerTestCase,
+    RelativeSamplerTestCase,
+    SingleOnlySamplerTestCase,
+)
+
+from scaml import ScaMLSampler
+
+
+def past_studies() -> list[optuna.Study]:
+    """Of parameters that Optuna's tests use, in one range of theirs."""
+
+    def objective(trial: optuna.Trial) -> float:
+        return abs(trial.suggest_float("x", 0.0, 10.0) - 3.0) + trial.suggest_float("y", -1.0, 1.0)
+
+    studies = [
+        optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=i), study_name=f"past-{i}")
+        for i in range(3)
+    ]
+    for study in studies:
+        study.optimize(objective, n_trials=6)
+    return studies
+
+
+class TestWithoutPast(BasicSamplerTestCase, RelativeSamplerTestCase, SingleOnlySamplerTestCase):
+    @pytest.fixture
+    def sampler(self) -> Callable[[], BaseSampler]:
+        return lambda: ScaMLSampler(seed=0)
+
+
+class TestWithPast(BasicSamplerTestCase, RelativeSamplerTestCase, SingleOnlySamplerTestCase):
+    @pytest.fixture
+    def sampler(self) -> Callable[[], BaseSampler]:
+        return lambda: ScaMLSampler(meta_studies=past_studies(), seed=0)
