@@ -7,10 +7,10 @@ export OMP_NUM_THREADS := 1
 export OPENBLAS_NUM_THREADS := 1
 export MKL_NUM_THREADS := 1
 
-.PHONY: help demo test lint format speed clean
+.PHONY: help demo test lint format speed sampler-speed spaces transfer clean
 
 help: ## Show this list.
-	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
 
 $(READY): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
@@ -35,6 +35,15 @@ format: $(READY) ## Format and mend what can be mended.
 
 speed: $(READY) ## Measure against BoTorch; writes benchmarks/speed.json (about ten minutes).
 	$(BIN)/python -m benchmarks.speed
+
+sampler-speed: $(READY) ## Time to suggest beside Optuna's GPSampler; writes benchmarks/sampler_speed.json.
+	$(BIN)/python -m benchmarks.sampler_speed
+
+spaces: $(READY) ## Regret where spaces differ; writes benchmarks/spaces.json (about ten minutes).
+	$(BIN)/python -m benchmarks.spaces
+
+transfer: $(READY) ## Old studies of real data against TPE and GP; writes benchmarks/optuna_transfer.json.
+	$(BIN)/python -m benchmarks.optuna_transfer
 
 clean: ## Remove what make made.
 	rm -rf .venv scaml-demo build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

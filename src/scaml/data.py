@@ -268,7 +268,10 @@ def _known(known: Any, d: int, whose: str) -> Tensor:
 
 
 def _extra(extra: Any, n: int, whose: str) -> Tensor:
-    points = check_points(extra, f"extra of {whose}")
+    points = _numbers(extra, f"extra of {whose}")
+    if points.ndim != 2 or points.shape[1] < 1:
+        raise TaskDataError(f"extra of {whose} has shape {tuple(points.shape)}; give an n x d array.")
+    _check_finite(points, f"extra of {whose}")
     if len(points) != n:
         raise TaskDataError(
             f"extra of {whose} has {counted(len(points), 'row')} but X has {n}; give one for each."

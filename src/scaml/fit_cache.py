@@ -14,6 +14,8 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 
+import torch
+
 from scaml.data import MetaData, Task
 from scaml.errors import StoreError
 from scaml.loading import load
@@ -38,7 +40,7 @@ def meta_fit_cached(
     named = [task.called(name) for name, task in zip(meta.names, meta, strict=True)]
     if not method.modular:
         path = home / _file(method, named, seed)
-        found = _found(path, method)
+        found = _found(path, method, named)
         if found is None:
             found = method.meta_fit(meta, seed=seed, n_jobs=n_jobs)
             found.save(path)
@@ -46,7 +48,7 @@ def meta_fit_cached(
     states = {}
     missing = []
     for i, task in enumerate(named):
-        found = _found(home / _file(method, [task], seed), method)
+        found = _found(home / _file(method, [task], seed), method, [task])
         if found is None:
             missing.append(i)
         else:
@@ -66,11 +68,19 @@ def meta_fit_cached(
     return method.restore(meta, joined([states[i] for i in range(len(meta))]))
 
 
-def _found(path: Path, method: Method) -> MetaPrior | None:
+def _found(path: Path, method: Method, tasks: Sequence[Task]) -> MetaPrior | None:
     if not path.is_file():
         return None
     try:
-        return load(path, method=method)
+        prior = load(path, method=method)
+        same = len(prior.meta) == len(tasks) and all(
+            torch.equal(getattr(a, part), getattr(b, part))
+            for a, b in zip(prior.meta, tasks, strict=True)
+            for part in ("X", "y", "known", "extra")
+        )
+        if not same:
+            raise StoreError(f"{path} holds other tasks than its name says.")
+        return prior
     except StoreError as error:
         _logger.warning("Fitted again: %s", error)
         return None

@@ -38,7 +38,7 @@ def load(path: str | os.PathLike[str], *, method: Method | None = None) -> MetaP
         from scaml.space import Space  # Optuna takes a second to import, and not every file needs it
 
         return prior.in_space(Space.from_json(header["space"]))
-    except (ScaMLError, KeyError, TypeError, AttributeError, RuntimeError, IndexError) as error:
+    except (ValueError, TypeError, AttributeError, RuntimeError, LookupError, ArithmeticError) as error:
         what = f"{type(error).__name__}: {error}" if not isinstance(error, ScaMLError) else str(error)
         raise StoreError(f"{Path(path)} does not hold a prior that can be used ({what}).") from error
 

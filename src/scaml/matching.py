@@ -18,7 +18,7 @@ from torch import Tensor
 
 from scaml.data import COORDINATES, Task, counted
 from scaml.errors import SpaceError
-from scaml.space import Space, encode_value, width_of
+from scaml.space import CHOSEN, Space, encode_value, width_of
 
 __all__ = ["Match", "Matching", "PastTask", "match"]
 
@@ -163,12 +163,25 @@ def _extra(
             columns += _own_choices(name, params, space)
         elif width_of(mine):
             # A parameter that the new space has but does not vary is held where the new space keeps it.
-            kept = space.decode([0.0] * space.d)[name] if name in space.names else best[name]
-            held[name] = fixed.get(name, kept)
+            held[name] = fixed[name] if name in fixed else _kept(name, mine, best[name], space)
             encoded = [encode_value(name, mine, row[name]) for row in params]
             at = encode_value(name, mine, held[name])
-            columns.append(torch.tensor(encoded, dtype=torch.float64) - torch.tensor(at))
+            held_at = torch.tensor(at, dtype=torch.float64)
+            columns.append(torch.tensor(encoded, dtype=torch.float64) - held_at)
     return (torch.cat(columns, dim=-1) if columns else None), held
+
+
+def _kept(name: str, mine: BaseDistribution, best: Any, space: Space) -> Any:
+    """Where the new space keeps the parameter, if the past task could go there; else its best value."""
+    if name in space.names and not space.columns[name]:
+        kept = space.decode([0.0] * space.d)[name]
+        try:
+            at = encode_value(name, mine, kept)
+        except SpaceError:
+            return best
+        if all(COORDINATES[0] <= value <= COORDINATES[1] for value in at):
+            return kept
+    return best
 
 
 def _own_choices(name: str, params: Sequence[Mapping[str, Any]], space: Space) -> list[Tensor]:
@@ -176,8 +189,12 @@ def _own_choices(name: str, params: Sequence[Mapping[str, Any]], space: Space) -
     distribution = space.distributions[name]
     if not isinstance(distribution, CategoricalDistribution):
         return []
-    own = sorted({row[name] for row in params} - set(distribution.choices), key=repr)
+    own: list[Any] = []  # not a set: storages give back lists where tuples went in
+    for row in params:
+        if row[name] not in distribution.choices and row[name] not in own:
+            own.append(row[name])
+    own.sort(key=repr)
     return [
-        torch.tensor([[float(row[name] == choice)] for row in params], dtype=torch.float64)
+        torch.tensor([[CHOSEN * (row[name] == choice)] for row in params], dtype=torch.float64)
         for choice in own
     ]

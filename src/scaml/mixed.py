@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import itertools
 import math
-import warnings
 from collections.abc import Sequence
 
 import torch
 from botorch.acquisition import AcquisitionFunction
-from botorch.exceptions.warnings import OptimizationWarning
 from botorch.optim.optimize_mixed import optimize_acqf_mixed_alternating
 from botorch.utils.sampling import manual_seed
 from torch import Tensor
 
-from scaml.acquisition import DISTINCT, RAW_POINTS, RESTARTS, evaluate
+from scaml.acquisition import DISTINCT, RAW_POINTS, RESTARTS, evaluate, without_news
 from scaml.space import Block
 
 __all__ = ["all_points", "maximize_mixed"]
@@ -49,12 +47,12 @@ def maximize_mixed(
         avoid: `k x d` points of which the answer must be distinct.
     """
     compact = _Compact(acquisition, blocks, seed)
+    if compact.flat:  # nothing to search for: a plain GP without an observation
+        free = _apart(compact.raw(RAW_POINTS), avoid)
+        return free[0] if len(free) else compact.raw(1)[0]
     grids = {j: b.values.flatten().tolist() for j, b in enumerate(blocks) if b.kind == "grid"}
     choices = {j: list(range(len(b.values))) for j, b in enumerate(blocks) if b.kind == "choice"}
-    with warnings.catch_warnings(), manual_seed(seed):
-        # One start whose line search ends early is no news: the others go on.
-        warnings.simplefilter("ignore", OptimizationWarning)
-        warnings.filterwarnings("ignore", "Optimization failed", RuntimeWarning)
+    with without_news(), manual_seed(seed):
         point, _ = optimize_acqf_mixed_alternating(
             compact,
             compact.bounds,
@@ -93,6 +91,7 @@ class _Compact(AcquisitionFunction):
         self.blocks = blocks
         self.seed = seed
         values = evaluate(acquisition, self.raw(_SCALING_POINTS))
+        self.flat = bool(values.max() == values.min())
         self.top, self.spread = values.max(), (values.max() - values.min()).clamp_min(1e-300)
 
     def raw(self, n: int) -> Tensor:

@@ -14,7 +14,7 @@ from torch import Tensor
 from scaml.acquisition import DISTINCT
 from scaml.space import Space
 
-__all__ = ["LONGEST_ATTRIBUTE", "fits", "is_ours", "reserve", "reserved"]
+__all__ = ["LONGEST_ATTRIBUTE", "intended", "is_ours", "reserve", "reserved"]
 
 LONGEST_ATTRIBUTE = 2045  # what Optuna's relational storages take
 _RESERVED = "scaml:params"
@@ -23,28 +23,37 @@ _PATIENCE = 1.0  # seconds to wait for another worker to make up its mind
 
 def reserve(study: Study, trial: FrozenTrial, params: Mapping[str, Any]) -> None:
     """Announce what a trial will evaluate, before Optuna knows it."""
-    text = json.dumps(params)
+    try:
+        text = json.dumps(params)
+    except TypeError:  # choices that are no plain values, which only a storage in memory takes
+        return
     if len(text) <= LONGEST_ATTRIBUTE:
         study._storage.set_trial_system_attr(trial._trial_id, _RESERVED, text)
 
 
-def fits(params: Mapping[str, Any], space: Space) -> bool:
+def _fits(params: Mapping[str, Any], space: Space) -> bool:
     """Whether the space can take these values."""
-    return all(d._contains(d.to_internal_repr(params[n])) for n, d in space.distributions.items())
+    try:
+        return all(d._contains(d.to_internal_repr(params[n])) for n, d in space.distributions.items())
+    except (ValueError, TypeError):  # a choice that there is not, or a value of another kind
+        return False
 
 
 def _others(study: Study, trial: FrozenTrial, known: set[int]) -> list[FrozenTrial]:
-    """Trials of other workers that are running, or ended after `known` was read."""
-    trials = study.get_trials(deepcopy=False, states=(TrialState.RUNNING, TrialState.COMPLETE))
-    return [t for t in trials if t.number not in known and t.number != trial.number]
+    """Trials that are running, ended without a value that can be used, or after `known` was read."""
+    return [
+        t
+        for t in study.get_trials(deepcopy=False)
+        if t.state != TrialState.WAITING and t.number not in known and t.number != trial.number
+    ]
 
 
-def _intended(trial: FrozenTrial, space: Space) -> dict[str, Any] | None:
+def intended(trial: FrozenTrial, space: Space) -> dict[str, Any] | None:
     """What a trial evaluates, or said it would."""
     params = dict(trial.params)
     if not set(space.names) <= set(params):
         params = json.loads(trial.system_attrs.get(_RESERVED, "{}")) | params
-    if not set(space.names) <= set(params) or not fits(params, space):
+    if not set(space.names) <= set(params) or not _fits(params, space):
         return None
     return {name: params[name] for name in space.names}
 
@@ -53,7 +62,7 @@ def reserved(study: Study, trial: FrozenTrial, space: Space, known: set[int]) ->
     """The distinct points that other workers are at."""
     points: list[dict[str, Any]] = []
     for other in _others(study, trial, known):
-        params = _intended(other, space)
+        params = intended(other, space)
         if params is not None and params not in points:
             points.append(params)
     return points
@@ -70,7 +79,7 @@ def is_ours(study: Study, trial: FrozenTrial, space: Space, known: set[int], x: 
         same = [
             t
             for t in _others(study, trial, known)
-            if (params := _intended(t, space)) is not None
+            if (params := intended(t, space)) is not None
             and float((space.encode(params) - x).abs().max()) < DISTINCT
         ]
         if not same:

@@ -29,7 +29,7 @@ from scaml.matching import Matching, match
 from scaml.methods.base import MetaPrior, Method, check_seed
 from scaml.methods.gpbo import GPBO, GPBOPrior
 from scaml.methods.scaml import ScaML
-from scaml.reservation import LONGEST_ATTRIBUTE, fits, is_ours, reserve, reserved
+from scaml.reservation import LONGEST_ATTRIBUTE, intended, is_ours, reserve, reserved
 from scaml.space import Space, nearest_value
 from scaml.studies import PastStudies, read_studies
 
@@ -39,6 +39,9 @@ __all__ = ["ScaMLSampler"]
 _logger = logging.getLogger("optuna.scaml")
 _FINISHED = (TrialState.COMPLETE, TrialState.PRUNED)
 _WEIGHTS = "scaml:weights"
+# The paper's 3 spends most of a short study on corners that no past study has been to. On six searches
+# over real data, 1 was better after 20 trials in five and after 5 trials in five.
+_SQRT_BETA = 1.0
 _TRIES = 10  # to find parameters that no other worker has taken meanwhile
 
 
@@ -53,7 +56,7 @@ class ScaMLSampler(BaseSampler):
         meta_studies: Past studies with the same direction, from any storage.
         prior: What was learned from the past, in place of `meta_studies`: a prior that knows its space,
             as `scaml.load` gives it.
-        method: The meta-learning method; ScaML-GP by default.
+        method: The meta-learning method; ScaML-GP by default, with a bolder UCB than the paper's.
         seed: Decides every random draw; None draws a seed.
         search_space: The parameters of the new study, where they are known before its first trial.
         fixed: Values at which parameters that only past studies have are held; by default each is held
@@ -90,9 +93,10 @@ class ScaMLSampler(BaseSampler):
         warn_independent_sampling: bool = True,
     ) -> None:
         _check_arguments(meta_studies, prior, method, fixed, cache)
-        self._method = ScaML() if method is None else method
+        _check_helpers(fixed, independent_sampler)
+        self._method = ScaML(sqrt_beta=_SQRT_BETA) if method is None else method
         self._given = prior
-        self._past = read_studies(meta_studies or [])
+        self._past = read_studies([] if meta_studies is None else meta_studies)
         self._search_space = None if search_space is None else Space(search_space)
         self._fixed = dict(fixed or {})
         self._cache = cache
@@ -100,11 +104,13 @@ class ScaMLSampler(BaseSampler):
         # The fit must not change when a worker reseeds, or its cache would be of no use.
         self._fit_seed = 0 if seed is None else check_seed(seed)
         self._seed = _entropy() if seed is None else self._fit_seed
-        self._independent_sampler = independent_sampler or RandomSampler(seed=seed)
+        draws = None if seed is None else int(np.random.SeedSequence(self._seed).generate_state(1)[0])
+        self._independent_sampler = independent_sampler or RandomSampler(seed=draws)
         self._warn = warn_independent_sampling
         self._warned: set[str] = set()
+        self._said_plain = False
         self._priors: dict[str, tuple[MetaPrior, Matching | None]] = {}
-        self._guesses: dict[int, dict[str, Any]] = {}
+        self._guesses: dict[tuple[str, int], dict[str, Any]] = {}
         self._lock = threading.RLock()
         if meta_studies is not None:
             _logger.info("ScaMLSampler: %s.", self._past)
@@ -148,13 +154,14 @@ class ScaMLSampler(BaseSampler):
         prior, space = self._prior(study, Space(search_space))
         sign = 1.0 if study.direction == StudyDirection.MAXIMIZE else -1.0
         done = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
-        rows = [t for t in done if _observed(t, space)]
+        rows = [(t, point) for t in done if (point := _observed(t, space)) is not None]
         task = Task.empty(space.d)
         if rows:
-            X = space.encode_all([t.params for t in rows])
-            task = Task(X, [sign * float(t.value or 0.0) for t in rows])
-        # A trial that ends while this one is chosen is not among the observations: it stays pending.
-        known = {t.number for t in done}
+            X = space.encode_all([point for _, point in rows])
+            task = Task(X, [sign * float(t.value or 0.0) for t, _ in rows])
+        # What is not among the observations stays pending: a trial that ends while this one is chosen,
+        # and one that ended without a usable value, or its point would be the best again and again.
+        known = {t.number for t, _ in rows}
         seed = int(np.random.SeedSequence([self._seed, trial.number]).generate_state(1)[0])
         model = prior.condition(task, seed=seed)
         params: dict[str, Any] = {}
@@ -177,10 +184,13 @@ class ScaMLSampler(BaseSampler):
         first = not study.get_trials(deepcopy=False, states=_FINISHED)
         # Who began with a guess ends with it, even if another worker has finished a trial meanwhile.
         guessing = first and self._search_space is None and self._given is None
-        if guessing or trial.number in self._guesses:
-            guess = _nearest(param_distribution, self._guess(study, trial).get(param_name))
-            if guess is not None:
-                return guess
+        if guessing or _key(study, trial) in self._guesses:
+            guess = self._guess(study, trial)
+            if param_name in guess and _takes(param_distribution, guess[param_name]):
+                nearest = _nearest(param_distribution, guess[param_name])
+                # The nearest end of another range is worth one trial, not one for each worker.
+                if nearest == guess[param_name] or trial.number == 0:
+                    return nearest
         elif self._warn and param_name not in self._warned:
             self._warned.add(param_name)
             _logger.warning(
@@ -199,11 +209,13 @@ class ScaMLSampler(BaseSampler):
         They are those of the past studies. Optuna does not let a sampler be wrong about the kind of a
         parameter that it announces, so they are not announced but given when they are asked for.
         """
-        if trial.number not in self._guesses:
+        key = _key(study, trial)
+        if key not in self._guesses:
             past = self._past.without(study).tasks
-            space = _varying({name: d for task in past for name, d in task.distributions.items()})
-            self._guesses[trial.number] = self.sample_relative(study, trial, space)
-        return self._guesses[trial.number]
+            space = {name: d for task in past for name, d in task.distributions.items()}
+            free = _varying({name: d for name, d in space.items() if name not in self._fixed})
+            self._guesses[key] = self.sample_relative(study, trial, free)
+        return self._guesses[key]
 
     def before_trial(self, study: Study, trial: FrozenTrial) -> None:
         self._independent_sampler.before_trial(study, trial)
@@ -211,17 +223,19 @@ class ScaMLSampler(BaseSampler):
     def after_trial(
         self, study: Study, trial: FrozenTrial, state: TrialState, values: Sequence[float] | None
     ) -> None:
-        self._guesses.pop(trial.number, None)
+        self._guesses.pop(_key(study, trial), None)
         self._independent_sampler.after_trial(study, trial, state, values)
 
     def _prior(self, study: Study, space: Space) -> tuple[MetaPrior, Space]:
         """What was learned from the past, in the coordinates of the new space; fitted once."""
         if self._given is not None:
-            return _in_space(self._given, space), space
-        key = f"{study.direction.name} {space.to_json()}"
+            prior = _in_space(self._given, space)
+            return prior, prior.space or space
+        past = self._past.without(study)
+        key = f"{study.direction.name} {past.fingerprints} {space.distributions}"
         with self._lock:
             if key not in self._priors:
-                self._priors[key] = self._fit(self._past.without(study), study.direction, space)
+                self._priors[key] = self._fit(past, study.direction, space)
             return self._priors[key][0], space
 
     def _fit(
@@ -233,7 +247,9 @@ class ScaMLSampler(BaseSampler):
         if past.tasks:
             _logger.info("ScaMLSampler: %s.", matching)
         if not tasks:
-            _logger.warning("ScaMLSampler has no usable past trial and works as a plain GP.")
+            if not self._said_plain:
+                _logger.warning("ScaMLSampler has no usable past trial and works as a plain GP.")
+            self._said_plain = True
             kernel = self._method.kernel if isinstance(self._method, ScaML | GPBO) else "se"
             return GPBOPrior(GPBO(kernel=kernel), space.d).in_space(space), matching
         meta = MetaData(tasks)
@@ -261,6 +277,21 @@ def _check_arguments(
         raise SettingError(f"The method is {method!r}; give one of scaml.methods, such as ScaML().")
 
 
+def _check_helpers(fixed: object, independent_sampler: object) -> None:
+    if fixed is not None and not isinstance(fixed, Mapping):
+        raise SettingError(
+            f"fixed is a {type(fixed).__name__}; give a dictionary from names to values."
+        )
+    if independent_sampler is not None and not isinstance(independent_sampler, BaseSampler):
+        raise SettingError(
+            f"The independent_sampler is {independent_sampler!r}; give one of optuna.samplers."
+        )
+
+
+def _key(study: Study, trial: FrozenTrial) -> tuple[str, int]:
+    return study.study_name, trial.number
+
+
 def _check_single(study: Study) -> None:
     if len(study.directions) > 1:
         raise SettingError(
@@ -272,14 +303,15 @@ def _check_single(study: Study) -> None:
 def _in_space(prior: MetaPrior, space: Space) -> MetaPrior:
     if prior.space is None:
         return prior.in_space(space)
-    if prior.space != space:
-        ours, theirs = prior.space.distributions, space.distributions
+    ours, theirs = _varying(prior.space.distributions), _varying(space.distributions)
+    if ours != theirs:
         differ = sorted(name for name in {*ours, *theirs} if ours.get(name) != theirs.get(name))
         raise SpaceError(
             f"The study and the prior differ in {', '.join(map(repr, differ))}; give the past studies "
             "as meta_studies, which need not match."
         )
-    return prior
+    # In the order of the prior's columns, which is not the study's.
+    return prior.in_space(Space({n: ours[n] for n in prior.space.names if n in ours}))
 
 
 def _entropy() -> int:
@@ -292,21 +324,25 @@ def _varying(distributions: Mapping[str, BaseDistribution]) -> dict[str, BaseDis
     }
 
 
-def _nearest(distribution: BaseDistribution, value: Any) -> Any:
-    """What the distribution can take nearest to a value of another space; None if there is nothing."""
+def _takes(distribution: BaseDistribution, value: Any) -> bool:
+    """Whether a value of another space means something here."""
     if isinstance(distribution, CategoricalDistribution):
-        return value if value in distribution.choices else None
+        return value in distribution.choices
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _nearest(distribution: BaseDistribution, value: Any) -> Any:
+    """What the distribution can take nearest to a value of another space."""
+    if isinstance(distribution, CategoricalDistribution):
+        return distribution.choices[distribution.choices.index(value)]  # True where the past says 1
     assert isinstance(distribution, FloatDistribution | IntDistribution)
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
     return nearest_value(distribution, value)
 
 
-def _observed(trial: FrozenTrial, space: Space) -> bool:
+def _observed(trial: FrozenTrial, space: Space) -> dict[str, Any] | None:
+    """Where a trial with a usable value was; an unused parameter is where it was meant to be."""
     value = trial.value
-    if value is None or not abs(value) <= LARGEST_Y or not set(space.names) <= set(trial.params):
-        return False
-    return fits(trial.params, space)
+    return intended(trial, space) if value is not None and abs(value) <= LARGEST_Y else None
 
 
 def _shown(names: Sequence[str], weights: Sequence[float]) -> dict[str, float]:

@@ -32,6 +32,10 @@ from scaml.errors import SpaceError
 
 __all__ = ["Block", "Space"]
 
+# What a one-hot column holds for the choice that is taken. Two choices are then half a range apart, as
+# two numbers may be: at a distance of √2, lengthscales that are usual for numbers take all choices for
+# unrelated, and a fit from there does not find out better.
+CHOSEN = 0.5**1.5
 # Beyond so many steps a grid is as good as continuous: `decode` puts a point on it.
 _MOST_STEPS = 1_000_000
 
@@ -57,9 +61,10 @@ class Space:
         ...                "kernel": CategoricalDistribution(["rbf", "poly"])})
         >>> space.d
         3
-        >>> space.encode({"C": 1.0, "kernel": "poly"}).tolist()
-        [0.5, 0.0, 1.0]
-        >>> space.decode([0.5, 0.0, 1.0])
+        >>> x = space.encode({"C": 1.0, "kernel": "poly"})
+        >>> [round(value, 3) for value in x.tolist()]
+        [0.5, 0.0, 0.354]
+        >>> space.decode(x)
         {'C': 1.0, 'kernel': 'poly'}
     """
 
@@ -79,6 +84,14 @@ class Space:
                     f"Parameter {name!r} of the space is {distribution!r}; give an Optuna "
                     "FloatDistribution, IntDistribution or CategoricalDistribution."
                 )
+            if not isinstance(distribution, CategoricalDistribution):
+                low, high = _ends(distribution)
+                width = high - low
+                if not math.isfinite(width) or (width <= 0 and not distribution.single()):
+                    raise SpaceError(
+                        f"Parameter {name!r} of the space is {distribution!r}, a range that float64 "
+                        "cannot scale; give finite ends that lie further apart."
+                    )
         object.__setattr__(self, "distributions", dict(self.distributions))
         if not self.d:
             raise SpaceError(
@@ -155,6 +168,8 @@ class Space:
                 f"The point has {counted(len(point), 'coordinate')} but the space has "
                 f"{counted(self.d, 'column')}; give one for each column."
             )
+        if not all(map(math.isfinite, point)):
+            raise SpaceError(f"The point is {point}; give finite coordinates.")
         return {
             name: _decode_value(distribution, [point[i] for i in self.columns[name]])
             for name, distribution in self.distributions.items()
@@ -170,7 +185,14 @@ class Space:
         try:
             loaded = json.loads(text)
             return cls({name: json_to_distribution(value) for name, value in loaded.items()})
-        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        except (
+            ValueError,
+            TypeError,
+            KeyError,
+            AttributeError,
+            OverflowError,
+            RecursionError,
+        ) as error:
             raise SpaceError(f"The text does not describe a space: {error}") from error
 
 
@@ -191,9 +213,9 @@ def encode_value(name: str, distribution: BaseDistribution, value: Any) -> list[
         if distribution.single():
             return []
         place = int(distribution.to_internal_repr(value))
-        return [float(i == place) for i in range(len(distribution.choices))]
+        return [CHOSEN * (i == place) for i in range(len(distribution.choices))]
     low, high = _ends(distribution)
-    if not isinstance(value, Real) or not math.isfinite(value):
+    if not isinstance(value, Real) or not _finite(value):
         raise SpaceError(f"Parameter {name!r} is {value!r}; give a finite number.")
     if distribution.single():
         return []
@@ -202,6 +224,13 @@ def encode_value(name: str, distribution: BaseDistribution, value: Any) -> list[
             f"Parameter {name!r} is {value!r}; on a logarithmic scale give a positive number."
         )
     return [(_scale(distribution, float(value)) - low) / (high - low)]
+
+
+def _finite(value: Real) -> bool:
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # an integer beyond all floats
+        return False
 
 
 def _scale(distribution: BaseDistribution, value: float) -> float:
@@ -233,7 +262,7 @@ def nearest_value(distribution: FloatDistribution | IntDistribution, value: floa
 
 def _block(distribution: BaseDistribution, columns: tuple[int, ...]) -> Block:
     if isinstance(distribution, CategoricalDistribution):
-        return Block("choice", columns, torch.eye(len(columns), dtype=torch.float64))
+        return Block("choice", columns, CHOSEN * torch.eye(len(columns), dtype=torch.float64))
     assert isinstance(distribution, FloatDistribution | IntDistribution)
     if distribution.step is None or _steps(distribution) > _MOST_STEPS:
         return Block("number", columns, torch.empty(0, 1, dtype=torch.float64))

@@ -6,15 +6,17 @@ Reading maps the file into memory and trusts nothing in it: whatever is wrong wi
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
-import tempfile
+import secrets
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
+from safetensors.torch import save
 from torch import Tensor
 
 from scaml.errors import StoreError
@@ -23,6 +25,8 @@ __all__ = ["FORMAT", "read", "write"]
 
 FORMAT = 1
 _KEY = "scaml"
+_TOKEN = "token"
+_TRIES = 20
 _LONGEST_HEADER = 100_000_000
 
 
@@ -37,23 +41,30 @@ def write(
         tensors: Named tensors.
     """
     target = Path(path)
-    text = json.dumps({"format": FORMAT, **header})
     copies = {name: tensor.detach().clone().contiguous() for name, tensor in tensors.items()}
+    # The same in header and tensors, by which a reader sees that both are of one file.
+    digest = hashlib.sha256(json.dumps(header).encode())
+    for tensor in copies.values():
+        digest.update(tensor.numpy().tobytes())
+    token = int(digest.hexdigest()[:15], 16)
+    copies[_TOKEN] = torch.tensor([token])
+    text = json.dumps({"format": FORMAT, _TOKEN: token, **header})
     try:
         # In the same folder, so that the last step is one rename: readers see the old file or the new.
-        handle, draft = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
+        # Not by mkstemp, whose files nobody else may read.
+        draft = target.parent / f".{target.name}.{secrets.token_hex(8)}.part"
+        os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
     except OSError as error:
         raise StoreError(
             f"{target} cannot be written: {error.strerror}; choose another place."
         ) from error
-    os.close(handle)
     try:
-        save_file(copies, draft, metadata={_KEY: text})
-        Path(draft).replace(target)
+        draft.write_bytes(save(copies, metadata={_KEY: text}))
+        draft.replace(target)
     except (OSError, SafetensorError) as error:
         raise StoreError(f"{target} cannot be written: {error}; choose another place.") from error
     finally:
-        Path(draft).unlink(missing_ok=True)
+        draft.unlink(missing_ok=True)
 
 
 def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Tensor]]:
@@ -61,10 +72,19 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Tensor
     source = Path(path)
     if not source.is_file():
         raise StoreError(f"{source} is not a file; give the path of a saved prior.")
+    for _ in range(_TRIES):
+        header, tensors = _read(source)
+        token = tensors.pop(_TOKEN, None)
+        # The path is opened twice below, and another process may have replaced the file in between.
+        if token is None or token.tolist() == [header.pop(_TOKEN, None)]:
+            return header, tensors
+    raise StoreError(f"{source} changes while it is read; try again when it is at rest.")
+
+
+def _read(source: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
     try:
         with safe_open(source, framework="pt") as file:
-            metadata = file.metadata() or {}
-            header = _header(source, metadata)
+            header = _header(source, file.metadata() or {})
             return header, {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except (OSError, SafetensorError) as error:
         raise StoreError(

@@ -95,9 +95,11 @@ def read_studies(studies: Iterable[Study]) -> PastStudies:
             continue
         kept = _thinned(usable, direction)
         left_out[f"beyond the {MOST_TRIALS} kept of one study"] += len(usable) - len(kept)
-        names[study.study_name] += 1
-        again = names[study.study_name]
-        name = study.study_name if again == 1 else f"{study.study_name} ({again})"
+        name = study.study_name
+        while name in names:
+            names[study.study_name] += 1
+            name = f"{study.study_name} ({names[study.study_name]})"
+        names[name] += 1
         tasks.append(
             PastTask(name, space, [t.params for t in kept], [float(t.value or 0.0) for t in kept])
         )
@@ -175,4 +177,6 @@ def storage_errors(study: Study) -> Iterator[None]:
 def _address(study: Study) -> str:
     backend = getattr(study._storage, "_backend", study._storage)
     engine = getattr(backend, "engine", None)
-    return engine.url.render_as_string(hide_password=True) if engine else type(backend).__name__
+    if engine:
+        return str(engine.url.render_as_string(hide_password=True))
+    return str(getattr(backend, "_file_path", type(backend).__name__))

@@ -9,12 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+import torch
 from botorch.acquisition import AcquisitionFunction
 from botorch.models.model import Model
 from torch import Tensor
 
 from scaml.acquisition import UpperConfidenceBound
 from scaml.data import MetaData, Task
+from scaml.errors import StoreError
 from scaml.hyperpriors import WEIGHTS, WeightsName, check_weights
 from scaml.kernels import KernelName, check_kernel
 from scaml.methods.base import MetaPrior, Method, check_meta, check_seed, check_sqrt_beta, joined
@@ -59,6 +61,11 @@ class ScaML(Method):
 
     def restore(self, meta: MetaData, state: dict[str, Tensor]) -> ScaMLPrior:
         """Condition GPs of known hyperparameters on their data."""
+        columns = meta.d + max(task.extra.shape[1] for task in meta)
+        for name in ("lengthscale", "outputscale", "noise"):
+            value, shape = state[name], (len(meta),) if name != "lengthscale" else (len(meta), columns)
+            if value.shape != shape or value.dtype != torch.float64 or not (value > 0).all():
+                raise StoreError(f"its {name} is not of shape {shape}, positive and in float64")
         with one_thread():
             return self._prior(meta, TaskGPs.condition(meta, kernel=self.kernel, **state))
 

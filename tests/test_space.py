@@ -1,0 +1,407 @@
+"""Space: Optuna's parameters as columns of the unit cube, there and back."""
+
+from __future__ import annotations
+
+import json
+import math
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from optuna.distributions import (
+    BaseDistribution,
+    CategoricalDistribution,
+    FloatDistribution,
+    IntDistribution,
+    distribution_to_json,
+)
+
+from scaml.errors import SpaceError
+from scaml.space import CHOSEN, Space
+
+MIXED = Space(
+    {
+        "rate": FloatDistribution(1e-4, 1.0, log=True),
+        "kind": CategoricalDistribution(["a", "b", None]),
+        "once": FloatDistribution(3.0, 3.0),
+        "depth": IntDistribution(2, 10, step=4),
+        "only": CategoricalDistribution(["x"]),
+        "share": FloatDistribution(0.0, 1.0, step=0.25),
+    }
+)
+
+LOWS = st.floats(-100.0, 100.0)
+WIDTHS = st.floats(1e-3, 1e3)
+
+
+@st.composite
+def steps_of_a_float(draw: st.DrawFn) -> FloatDistribution:
+    # Round numbers, as people write them: Optuna warns of a range that is no multiple of the step.
+    step = Decimal(draw(st.sampled_from(["0.001", "0.05", "0.1", "0.25", "0.5", "2"])))
+    low = draw(st.integers(-20, 20)) * Decimal("0.5")
+    high = low + step * draw(st.integers(1, 40))
+    return FloatDistribution(float(low), float(high), step=float(step))
+
+
+FLOATS = st.builds(lambda low, width: FloatDistribution(low, low + width), LOWS, WIDTHS)
+LOG_FLOATS = st.builds(
+    lambda low, factor: FloatDistribution(low, low * factor, log=True),
+    st.floats(1e-6, 1e3),
+    st.floats(1.01, 1e6),
+)
+INTS = st.builds(
+    lambda low, n, step: IntDistribution(low, low + n * step, step=step),
+    st.integers(-50, 50),
+    st.integers(1, 60),
+    st.integers(1, 7),
+)
+LOG_INTS = st.builds(
+    lambda low, n: IntDistribution(low, low + n, log=True), st.integers(1, 9), st.integers(1, 2000)
+)
+CHOICES = st.lists(
+    st.one_of(st.text(max_size=3), st.none(), st.integers(2, 9), st.just(0.5)),
+    min_size=2,
+    max_size=5,
+    unique=True,
+).map(CategoricalDistribution)
+SINGLES = st.one_of(
+    LOWS.map(lambda v: FloatDistribution(v, v)),
+    st.integers(1, 9).map(lambda v: IntDistribution(v, v, log=True)),
+    st.sampled_from(["a", None, 3]).map(lambda v: CategoricalDistribution([v])),
+)
+VARYING: st.SearchStrategy[BaseDistribution] = st.one_of(
+    FLOATS, LOG_FLOATS, steps_of_a_float(), INTS, LOG_INTS, CHOICES
+)
+
+
+@st.composite
+def spaces(draw: st.DrawFn) -> Space:
+    first = draw(VARYING)
+    others = draw(st.lists(st.one_of(VARYING, SINGLES), max_size=3))
+    names = ["p", "q", "r", "s"]
+    return Space(dict(zip(names, [first, *others], strict=False)))
+
+
+@st.composite
+def spaces_and_points(draw: st.DrawFn) -> tuple[Space, list[float]]:
+    space = draw(spaces())
+    coordinates = st.one_of(st.floats(0.0, 1.0), st.floats(-1.0, 2.0))
+    return space, draw(st.lists(coordinates, min_size=space.d, max_size=space.d))
+
+
+def contained(distribution: BaseDistribution, value: Any) -> bool:
+    return bool(distribution._contains(distribution.to_internal_repr(value)))
+
+
+@settings(max_examples=40)
+@given(spaces_and_points())
+def test_a_decoded_point_is_one_that_optuna_takes(case: tuple[Space, list[float]]) -> None:
+    space, point = case
+    params = space.decode(point)
+    assert tuple(params) == space.names
+    for name, distribution in space.distributions.items():
+        value = params[name]
+        assert contained(distribution, value)
+        if isinstance(distribution, FloatDistribution):
+            assert type(value) is float
+        elif isinstance(distribution, IntDistribution):
+            assert type(value) is int
+        else:
+            assert isinstance(distribution, CategoricalDistribution)
+            assert any(value is choice for choice in distribution.choices)
+
+
+@settings(max_examples=40)
+@given(spaces_and_points())
+def test_encode_after_decode_stays_where_it_is(case: tuple[Space, list[float]]) -> None:
+    space, point = case
+    params = space.decode(point)
+    encoded = space.encode(params)
+    assert encoded.shape == (space.d,)
+    assert encoded.dtype == torch.float64
+    assert (encoded >= -1e-12).all()
+    assert (encoded <= 1.0 + 1e-12).all()
+    again = space.decode(encoded)
+    for name, distribution in space.distributions.items():
+        if isinstance(distribution, FloatDistribution):
+            assert again[name] == pytest.approx(params[name], rel=1e-9, abs=1e-9)
+        else:
+            assert again[name] == params[name]
+    torch.testing.assert_close(space.encode(again), encoded, rtol=0, atol=1e-9)
+
+
+@settings(max_examples=40)
+@given(spaces_and_points())
+def test_decode_takes_the_nearest_value(case: tuple[Space, list[float]]) -> None:
+    """Of a plain grid, the value with the smallest distance; beyond the ends, the end."""
+    space, point = case
+    params = space.decode(point)
+    for name, distribution in space.distributions.items():
+        if not space.columns[name] or isinstance(distribution, CategoricalDistribution):
+            continue
+        assert isinstance(distribution, FloatDistribution | IntDistribution)
+        x = min(max(point[space.columns[name][0]], 0.0), 1.0)
+        if distribution.log or distribution.step is None:
+            continue
+        wanted = distribution.low + x * (distribution.high - distribution.low)
+        assert abs(params[name] - wanted) <= 0.5 * distribution.step + 1e-9
+
+
+@settings(max_examples=40)
+@given(spaces())
+def test_the_values_of_a_block_decode_to_all_that_a_parameter_can_be(space: Space) -> None:
+    varying = [name for name in space.names if space.columns[name]]
+    assert len(space.blocks) == len(varying)
+    for name, block in zip(varying, space.blocks, strict=True):
+        distribution = space.distributions[name]
+        assert block.columns == space.columns[name]
+        point = torch.full((space.d,), 0.5, dtype=torch.float64)
+        decoded = []
+        for value in block.values:
+            point[list(block.columns)] = value
+            decoded.append(space.decode(point)[name])
+        if isinstance(distribution, CategoricalDistribution):
+            assert block.kind == "choice"
+            assert decoded == list(distribution.choices)
+        elif isinstance(distribution, IntDistribution):
+            assert block.kind == "grid"
+            assert decoded == list(range(distribution.low, distribution.high + 1, distribution.step))
+        elif isinstance(distribution, FloatDistribution) and distribution.step is not None:
+            assert block.kind == "grid"
+            expected = np.arange(distribution.low, distribution.high + 1e-9, distribution.step)
+            np.testing.assert_allclose(decoded, expected, rtol=0, atol=1e-9)
+        else:
+            assert block.kind == "number"
+            assert decoded == []
+        if block.kind == "grid":
+            assert (block.values.diff(dim=0) > 0).all()
+            assert block.values[0].item() == pytest.approx(0.0, abs=1e-12)
+            assert block.values[-1].item() == pytest.approx(1.0, abs=1e-12)
+
+
+@settings(max_examples=40)
+@given(spaces_and_points())
+def test_a_block_value_is_the_code_of_its_value(case: tuple[Space, list[float]]) -> None:
+    space, point = case
+    encoded = space.encode(space.decode(point))
+    for block in space.blocks:
+        if block.kind != "number":
+            distance = (block.values - encoded[list(block.columns)]).abs().amax(-1)
+            assert distance.min().item() < 1e-9
+
+
+@settings(max_examples=40)
+@given(spaces())
+def test_json_brings_the_same_space_back(space: Space) -> None:
+    assert Space.from_json(space.to_json()) == space
+
+
+def test_columns_labels_and_size_of_a_mixed_space() -> None:
+    assert MIXED.d == 6
+    assert MIXED.names == ("rate", "kind", "once", "depth", "only", "share")
+    assert MIXED.columns == {
+        "rate": (0,),
+        "kind": (1, 2, 3),
+        "once": (),
+        "depth": (4,),
+        "only": (),
+        "share": (5,),
+    }
+    assert MIXED.labels == ("rate", "kind=a", "kind=b", "kind=None", "depth", "share")
+    assert [block.kind for block in MIXED.blocks] == ["number", "choice", "grid", "grid"]
+    assert not MIXED.continuous
+    assert Space({"a": FloatDistribution(0, 1), "b": FloatDistribution(1, 1)}).continuous
+
+
+def test_a_known_point_by_hand() -> None:
+    params: dict[str, Any] = {
+        "rate": 1e-2,
+        "kind": None,
+        "once": 3.0,
+        "depth": 6,
+        "only": "x",
+        "share": 0.75,
+    }
+    expected = torch.tensor([0.5, 0.0, 0.0, CHOSEN, 0.5, 0.75], dtype=torch.float64)
+    torch.testing.assert_close(MIXED.encode(params), expected, rtol=0, atol=1e-12)
+    decoded = MIXED.decode(expected)
+    assert decoded.pop("rate") == pytest.approx(params.pop("rate"), rel=1e-12)
+    assert decoded == params
+
+
+def test_many_rows_are_encoded_one_by_one() -> None:
+    rows = [MIXED.decode(torch.rand(6, generator=torch.Generator().manual_seed(i))) for i in range(4)]
+    assert torch.equal(MIXED.encode_all(rows), torch.stack([MIXED.encode(row) for row in rows]))
+    assert MIXED.encode_all([]).shape == (0, 6)
+    assert MIXED.encode_all([]).dtype == torch.float64
+
+
+def test_a_value_outside_the_range_lies_outside_the_cube() -> None:
+    space = Space({"a": FloatDistribution(0.0, 10.0), "b": FloatDistribution(1e-2, 1.0, log=True)})
+    x = space.encode({"a": -5.0, "b": 10.0})
+    torch.testing.assert_close(x, torch.tensor([-0.5, 1.5], dtype=torch.float64))
+    assert space.decode(x) == {"a": 0.0, "b": 1.0}
+
+
+def test_numpy_numbers_and_whole_floats_are_numbers() -> None:
+    space = Space({"a": FloatDistribution(0.0, 1.0), "n": IntDistribution(0, 4)})
+    x = space.encode({"a": np.float32(0.5), "n": np.int64(3)})
+    assert x.tolist() == [0.5, 0.75]
+    assert space.encode({"a": 1, "n": 3.0}).tolist() == [1.0, 0.75]
+
+
+def test_parameters_that_the_space_does_not_have_are_ignored() -> None:
+    space = Space({"a": FloatDistribution(0.0, 1.0)})
+    assert space.encode({"a": 0.25, "more": "?"}).tolist() == [0.25]
+
+
+def test_a_grid_whose_high_end_is_no_multiple_ends_where_optuna_ends_it() -> None:
+    with pytest.warns(UserWarning, match="not divisible"):
+        distribution = IntDistribution(1, 10, step=4)
+    space = Space({"n": distribution})
+    decoded = [space.decode(value)["n"] for value in space.blocks[0].values]
+    assert decoded == [1, 5, 9]
+
+
+def test_a_very_long_grid_is_searched_as_a_number_but_decoded_on_its_steps() -> None:
+    space = Space({"n": IntDistribution(1, 10**9)})
+    assert space.blocks[0].kind == "number"
+    assert space.decode([0.3]) == {"n": 300_000_001}
+
+
+def test_integers_beyond_the_exactness_of_floats_stay_in_their_range() -> None:
+    space = Space({"n": IntDistribution(-(2**62), 2**62)})
+    for x in (0.0, 0.3, 1.0, 1.5):
+        assert contained(space.distributions["n"], space.decode([x])["n"])
+
+
+def test_true_and_one_are_different_things_to_nobody_but_python() -> None:
+    space = Space({"flag": CategoricalDistribution([False, True])})
+    assert space.decode(space.encode({"flag": True})) == {"flag": True}
+    assert space.decode([1.0, 0.0])["flag"] is False
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"rate": 0.1}, "'kind' has no value"),
+        ({"rate": 0.1, "kind": "c"}, r"'kind' is 'c', which is none of its choices"),
+        ({"rate": math.nan}, "'rate' is nan; give a finite number"),
+        ({"rate": math.inf}, "'rate' is inf; give a finite number"),
+        ({"rate": "0.1"}, "'rate' is '0.1'; give a finite number"),
+        ({"rate": None}, "'rate' is None; give a finite number"),
+        ({"rate": 0.0}, "'rate' is 0.0; on a logarithmic scale give a positive number"),
+        ({"rate": -1}, "'rate' is -1; on a logarithmic scale give a positive number"),
+        ({"rate": 0.1, "kind": "a", "once": math.nan}, "'once' is nan"),
+        (
+            {"rate": 0.1, "kind": "a", "once": 3.0, "depth": 2, "only": "y"},
+            "'only' is 'y', which is none",
+        ),
+    ],
+)
+def test_what_encode_refuses(params: dict[str, Any], message: str) -> None:
+    with pytest.raises(SpaceError, match=message):
+        MIXED.encode(params)
+
+
+def test_an_integer_too_large_for_a_float_is_refused() -> None:
+    with pytest.raises(SpaceError, match="finite number"):
+        Space({"n": IntDistribution(1, 9)}).encode({"n": 10**400})
+
+
+@pytest.mark.parametrize("length", [0, 5, 7])
+def test_a_point_of_the_wrong_length_is_refused(length: int) -> None:
+    with pytest.raises(SpaceError, match=rf"has {length} coordinates but the space has 6 columns"):
+        MIXED.decode([0.5] * length)
+
+
+@pytest.mark.parametrize("place", [0, 4, 5])
+def test_a_point_that_is_not_a_number_is_refused(place: int) -> None:
+    point = [0.5] * 6
+    point[place] = math.nan
+    with pytest.raises(SpaceError):
+        MIXED.decode(point)
+
+
+@pytest.mark.parametrize(
+    "distribution",
+    [
+        FloatDistribution(1e10, math.nextafter(1e10, math.inf), log=True),
+        FloatDistribution(-1.5e308, 1.5e308),
+    ],
+    ids=["its logarithms are equal", "its width is infinite"],
+)
+def test_a_range_that_float64_cannot_scale_is_used_or_refused(distribution: FloatDistribution) -> None:
+    try:
+        space = Space({"x": distribution})
+    except SpaceError:
+        return
+    for end, value in ((0.0, distribution.low), (1.0, distribution.high)):
+        assert space.encode({"x": value}).item() == pytest.approx(end)
+
+
+@pytest.mark.parametrize(
+    ("distributions", "message"),
+    [
+        ({}, "nothing to choose"),
+        ({"a": FloatDistribution(1.0, 1.0), "b": CategoricalDistribution(["x"])}, "nothing to choose"),
+        ({"a": (0.0, 1.0)}, r"'a' of the space is \(0.0, 1.0\)"),
+        ({1: FloatDistribution(0.0, 1.0)}, "Parameter 1 of the space"),
+        ([FloatDistribution(0.0, 1.0)], "The space is a list"),
+        (None, "The space is a NoneType"),
+    ],
+)
+def test_what_is_no_space_is_refused(distributions: Any, message: str) -> None:
+    with pytest.raises(SpaceError, match=message):
+        Space(distributions)
+
+
+def test_the_space_does_not_follow_later_changes_of_the_dictionary() -> None:
+    given_ = {"a": FloatDistribution(0.0, 1.0)}
+    space = Space(given_)
+    given_["b"] = FloatDistribution(0.0, 1.0)
+    assert space.names == ("a",)
+
+
+def attributes(**values: Any) -> str:
+    """A space of one parameter whose JSON says anything."""
+    loaded = json.loads(distribution_to_json(IntDistribution(1, 2)))
+    loaded["attributes"] |= values
+    return json.dumps({"n": json.dumps(loaded)})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "no json",
+        "[]",
+        "5",
+        "null",
+        "{}",
+        '{"a": 5}',
+        '{"a": "[]"}',
+        '{"a": "{}"}',
+        json.dumps({"a": json.dumps({"name": "Evil", "attributes": {}})}),
+        "[" * 100_000,
+        attributes(low=5),
+        attributes(high="many"),
+        attributes(step=0),
+        attributes(wings=2),
+        attributes(high=math.inf),
+        attributes(low=math.nan),
+    ],
+)
+def test_text_that_is_no_space_is_refused(text: str) -> None:
+    with pytest.raises(SpaceError, match="does not describe a space"):
+        Space.from_json(text)
+
+
+def test_text_of_a_range_without_ends_is_refused() -> None:
+    text = {"name": "FloatDistribution", "attributes": {"low": math.nan, "high": math.inf}}
+    with pytest.raises(SpaceError):
+        Space.from_json(json.dumps({"x": json.dumps(text)}))
