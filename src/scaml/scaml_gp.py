@@ -147,6 +147,11 @@ class ScaMLGP(GPyTorchModel, FantasizeMixin):
         variance = covariance.diagonal(dim1=-2, dim2=-1)
         return mean, covariance + torch.diag_embed(variance.clamp_min(floor) - variance)
 
+    def marginal(self, X: Tensor) -> tuple[Tensor, Tensor]:
+        """Posterior mean and variance, each `batch x 1`, at `batch x 1 x d`, in the units of y."""
+        mean, variance = self._standardized(X.to(self._X))
+        return self.y_offset + self.y_scale * mean, self.y_scale.square() * variance.squeeze(-1)
+
     def posterior(
         self,
         X: Tensor,
