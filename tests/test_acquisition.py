@@ -6,6 +6,7 @@ import pytest
 import torch
 from botorch.acquisition import UpperConfidenceBound as BoTorchUCB
 from botorch.acquisition import qKnowledgeGradient
+from botorch.sampling import SobolQMCNormalSampler
 from torch import Tensor
 
 from scaml import ScaML, ScaMLGP, Task
@@ -107,3 +108,19 @@ def test_one_shot_functions_are_maximized_too() -> None:
     torch.manual_seed(0)
     x = maximize_on_cube(qKnowledgeGradient(model, num_fantasies=2), 2, seed=0)
     assert x.shape == (2,)
+
+
+@pytest.mark.parametrize("batch", [(1,), (2,), (3, 1), (1, 1)])
+@pytest.mark.parametrize("fantasies", [0, 4])
+def test_shapes_and_values_are_botorchs_also_for_a_batch_of_one(
+    batch: tuple[int, ...], fantasies: int
+) -> None:
+    model = conditioned("hartmann3", 5, 0)
+    X = torch.rand(*batch, 1, 3, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    if fantasies:
+        sampler = SobolQMCNormalSampler(torch.Size([fantasies]), seed=0)
+        model = model.fantasize(torch.full((2, 3), 0.5, dtype=torch.float64), sampler)
+        X = X.unsqueeze(-3)
+    ours, theirs = UpperConfidenceBound(model, 3.0)(X), BoTorchUCB(model, 9.0)(X)
+    assert ours.shape == theirs.shape
+    torch.testing.assert_close(ours, theirs, rtol=1e-12, atol=1e-12)

@@ -54,7 +54,7 @@ class UpperConfidenceBound(BoTorchUCB):
     ) -> tuple[Tensor, Tensor | None]:
         if compute_sigma and self.posterior_transform is None and isinstance(self.model, ScaMLGP):
             mean, variance = self.model.marginal(X)
-            return mean.squeeze(-1), variance.clamp_min(min_var).sqrt().squeeze(-1)
+            return mean, variance.clamp_min(min_var).sqrt()
         mean_and_sigma: tuple[Tensor, Tensor | None] = super()._mean_and_sigma(
             X, compute_sigma=compute_sigma, min_var=min_var
         )
