@@ -23,6 +23,7 @@ from scaml.methods.base import MetaPrior, Method, joined
 
 __all__ = ["meta_fit_cached"]
 
+_VERSIONS = f"{version('scaml')} {version('torch')}"  # of what a fit is computed with
 _logger = logging.getLogger("optuna.scaml")
 
 
@@ -88,7 +89,7 @@ def _found(path: Path, method: Method, tasks: Sequence[Task]) -> MetaPrior | Non
 
 def _file(method: Method, tasks: Sequence[Task], seed: int) -> str:
     """A name that changes with everything that a fit depends on, and with nothing else."""
-    digest = hashlib.sha256(f"{version('scaml')} {version('torch')} {method!r} {seed}".encode())
+    digest = hashlib.sha256(f"{_VERSIONS} {method!r} {seed}".encode())
     for task in tasks:
         for tensor in (task.X, task.y, task.known, task.extra):
             digest.update(f"{tuple(tensor.shape)}".encode() + tensor.numpy().tobytes())
