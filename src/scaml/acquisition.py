@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -36,6 +37,7 @@ _NEIGHBOURS = 16
 _NEIGHBOURHOOD = 0.05
 _APART = 0.05  # starts are at least this far apart, in units of the cube's diagonal
 _CHUNK = 96  # points evaluated at once: measured, the features of more fall out of the cache
+_ONE_AT_A_TIME = threading.RLock()
 DISTINCT = 1e-4  # points of one batch differ by at least this in some coordinate
 
 
@@ -111,9 +113,11 @@ def maximize_on_cube(
 def without_news() -> Iterator[None]:
     """Keep quiet about starts whose search ends early: the others go on.
 
-    BoTorch turns these warnings on itself, so a filter does not stop them.
+    BoTorch turns these warnings on itself, so a filter does not stop them. Filters belong to the process,
+    so only one thread at a time may change them.
     """
-    with warnings.catch_warnings(record=True) as caught:
+    with _ONE_AT_A_TIME, warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")  # recorded, never raised
         yield
     for warning in caught:
         news = issubclass(warning.category, OptimizationWarning | BadInitialCandidatesWarning)
