@@ -113,8 +113,8 @@ def maximize_on_cube(
 def without_news() -> Iterator[None]:
     """Keep quiet about starts whose search ends early: the others go on.
 
-    BoTorch turns these warnings on itself, so a filter does not stop them. Filters belong to the process,
-    so only one thread at a time may change them.
+    BoTorch turns these warnings on itself, so a filter does not stop them. Filters belong to the
+    process, so only one thread at a time may change them.
     """
     with _ONE_AT_A_TIME, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")  # recorded, never raised
