@@ -214,15 +214,16 @@ def encode_value(name: str, distribution: BaseDistribution, value: Any) -> list[
             return []
         place = int(distribution.to_internal_repr(value))
         return [CHOSEN * (i == place) for i in range(len(distribution.choices))]
-    low, high = _ends(distribution)
+    assert isinstance(distribution, FloatDistribution | IntDistribution)
     if not _finite(value):
         raise SpaceError(f"Parameter {name!r} is {value!r}; give a finite number.")
     if distribution.single():
         return []
-    if distribution.log and value <= 0:  # type: ignore[attr-defined]
+    if distribution.log and value <= 0:
         raise SpaceError(
             f"Parameter {name!r} is {value!r}; on a logarithmic scale give a positive number."
         )
+    low, high = _ends(distribution)
     return [(_scale(distribution, float(value)) - low) / (high - low)]
 
 
@@ -235,12 +236,11 @@ def _finite(value: Any) -> bool:
         return False
 
 
-def _scale(distribution: BaseDistribution, value: float) -> float:
-    return math.log(value) if distribution.log else value  # type: ignore[attr-defined]
+def _scale(distribution: FloatDistribution | IntDistribution, value: float) -> float:
+    return math.log(value) if distribution.log else value
 
 
-def _ends(distribution: BaseDistribution) -> tuple[float, float]:
-    assert isinstance(distribution, FloatDistribution | IntDistribution)
+def _ends(distribution: FloatDistribution | IntDistribution) -> tuple[float, float]:
     return _scale(distribution, distribution.low), _scale(distribution, distribution.high)
 
 

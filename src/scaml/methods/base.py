@@ -7,7 +7,6 @@ import math
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import fields
 from importlib.metadata import version
 from typing import TYPE_CHECKING, ClassVar, Self
 
@@ -97,11 +96,10 @@ class MetaPrior(ABC):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the prior to a file that `scaml.load` reads: safetensors, no pickle."""
-        settings = {f.name: getattr(self.method, f.name) for f in fields(self.method)}  # type: ignore[arg-type]
         header = {
             "library": version("scaml"),
             "method": type(self.method).__name__,
-            "settings": settings,
+            "settings": vars(self.method),
             "names": list(self.meta.names),
             "space": None if self.space is None else self.space.to_json(),
         }
