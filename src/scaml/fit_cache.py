@@ -15,11 +15,12 @@ from importlib.metadata import version
 from pathlib import Path
 
 import torch
+from torch import Tensor
 
 from scaml.data import MetaData, Task
 from scaml.errors import StoreError
-from scaml.loading import load
-from scaml.methods.base import MetaPrior, Method, joined
+from scaml.loading import contents
+from scaml.methods.base import MetaPrior, Method, joined, write_prior
 
 __all__ = ["meta_fit_cached"]
 
@@ -39,52 +40,47 @@ def meta_fit_cached(
             f"The cache {home} cannot be made: {error.strerror}; give a folder."
         ) from error
     named = [task.called(name) for name, task in zip(meta.names, meta, strict=True)]
-    if not method.modular:
-        path = home / _file(method, named, seed)
-        found = _found(path, method, named)
-        if found is None:
-            found = method.meta_fit(meta, seed=seed, n_jobs=n_jobs)
-            found.save(path)
-        return method.restore(meta, found.state())
-    states = {}
-    missing = []
-    for i, task in enumerate(named):
-        found = _found(home / _file(method, [task], seed), method, [task])
-        if found is None:
-            missing.append(i)
-        else:
-            states[i] = found.state()
+    # What is fitted together is kept together.
+    parts = [[task] for task in named] if method.modular else [named]
+    files = [home / _file(method, part, seed) for part in parts]
+    states = [_found(path, part) for path, part in zip(files, parts, strict=True)]
+    missing = [i for i, state in enumerate(states) if state is None]
     if missing:
-        fitted = method.meta_fit(
-            MetaData([named[i] for i in missing]), seed=seed, n_jobs=n_jobs
-        ).state()
+        tasks = [task for i in missing for task in parts[i]]
+        fitted = method.meta_fit(MetaData(tasks), seed=seed, n_jobs=n_jobs).state()
         for row, i in enumerate(missing):
-            columns = meta.d + named[i].extra.shape[1]
-            states[i] = {
-                key: value[row : row + 1, :columns] if value.ndim == 2 else value[row : row + 1]
-                for key, value in fitted.items()
-            }
-            alone = method.restore(MetaData([named[i]]), states[i])
-            alone.save(home / _file(method, [named[i]], seed))
-    return method.restore(meta, joined([states[i] for i in range(len(meta))]))
+            states[i] = _row(fitted, row, parts[i][0]) if method.modular else fitted
+            write_prior(files[i], method, MetaData(parts[i]), states[i])
+    complete = [state for state in states if state is not None]
+    return method.restore(meta, joined(complete) if method.modular else complete[0])
 
 
-def _found(path: Path, method: Method, tasks: Sequence[Task]) -> MetaPrior | None:
+def _row(state: dict[str, Tensor], row: int, task: Task) -> dict[str, Tensor]:
+    """The state of one task, without the columns that only others have."""
+    columns = task.d + task.extra.shape[1]
+    return {
+        key: value[row : row + 1, :columns] if value.ndim == 2 else value[row : row + 1]
+        for key, value in state.items()
+    }
+
+
+def _found(path: Path, tasks: Sequence[Task]) -> dict[str, Tensor] | None:
+    """The state in a file, if it is there, in order, and of these tasks."""
     if not path.is_file():
         return None
     try:
-        prior = load(path, method=method)
-        same = len(prior.meta) == len(tasks) and all(
-            torch.equal(getattr(a, part), getattr(b, part))
-            for a, b in zip(prior.meta, tasks, strict=True)
-            for part in ("X", "y", "known", "extra")
-        )
-        if not same:
-            raise StoreError(f"{path} holds other tasks than its name says.")
-        return prior
+        _, meta, state = contents(path)
     except StoreError as error:
         _logger.warning("Fitted again: %s", error)
         return None
+    same = len(meta) == len(tasks) and all(
+        torch.equal(getattr(ours, part), getattr(theirs, part))
+        for ours, theirs in zip(meta, tasks, strict=True)
+        for part in ("X", "y", "known", "extra")
+    )
+    if not same:
+        _logger.warning("Fitted again: %s holds other tasks than its name says.", path)
+    return state if same else None
 
 
 def _file(method: Method, tasks: Sequence[Task], seed: int) -> str:

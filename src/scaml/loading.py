@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,7 @@ from scaml.errors import ScaMLError, StoreError
 from scaml.methods.base import MetaPrior, Method
 from scaml.store import read
 
-__all__ = ["load"]
+__all__ = ["contents", "load"]
 
 
 def load(path: str | os.PathLike[str], *, method: Method | None = None) -> MetaPrior:
@@ -25,19 +27,33 @@ def load(path: str | os.PathLike[str], *, method: Method | None = None) -> MetaP
         path: The file.
         method: The method that made it, where that is not one of scaml's own.
     """
-    header, tensors = read(path)
-    try:
+    header, meta, state = contents(path)
+    with _usable(path):
         method = method or _method(header["method"], header["settings"])
         if type(method).__name__ != header["method"]:
             raise StoreError(f"it was made by {header['method']}, not by {type(method).__name__}")
-        meta = MetaData([_task(i, name, tensors) for i, name in enumerate(header["names"])])
-        state = {name[6:]: tensor for name, tensor in tensors.items() if name.startswith("state/")}
         prior = method.restore(meta, state)
         if header["space"] is None:
             return prior
         from scaml.space import Space  # Optuna takes a second to import, and not every file needs it
 
         return prior.in_space(Space.from_json(header["space"]))
+
+
+def contents(path: str | os.PathLike[str]) -> tuple[dict[str, Any], MetaData, dict[str, Tensor]]:
+    """Header, past tasks and state of a saved prior, with nothing computed from them."""
+    header, tensors = read(path)
+    with _usable(path):
+        meta = MetaData([_task(i, name, tensors) for i, name in enumerate(header["names"])])
+    state = {name[6:]: tensor for name, tensor in tensors.items() if name.startswith("state/")}
+    return header, meta, state
+
+
+@contextmanager
+def _usable(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Whatever is wrong with what a file says ends in a sentence that names the file."""
+    try:
+        yield
     except (ValueError, TypeError, AttributeError, RuntimeError, LookupError, ArithmeticError) as error:
         what = f"{type(error).__name__}: {error}" if not isinstance(error, ScaMLError) else str(error)
         raise StoreError(f"{Path(path)} does not hold a prior that can be used ({what}).") from error

@@ -23,7 +23,15 @@ from scaml.store import write
 if TYPE_CHECKING:
     from scaml.space import Space
 
-__all__ = ["MetaPrior", "Method", "check_meta", "check_seed", "check_sqrt_beta", "joined"]
+__all__ = [
+    "MetaPrior",
+    "Method",
+    "check_meta",
+    "check_seed",
+    "check_sqrt_beta",
+    "joined",
+    "write_prior",
+]
 
 
 class Method(ABC):
@@ -96,18 +104,7 @@ class MetaPrior(ABC):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the prior to a file that `scaml.load` reads: safetensors, no pickle."""
-        header = {
-            "library": version("scaml"),
-            "method": type(self.method).__name__,
-            "settings": vars(self.method),
-            "names": list(self.meta.names),
-            "space": None if self.space is None else self.space.to_json(),
-        }
-        tensors = {f"state/{name}": tensor for name, tensor in self.state().items()}
-        for i, task in enumerate(self.meta):
-            parts = {"X": task.X, "y": task.y, "known": task.known, "extra": task.extra}
-            tensors |= {f"{i}/{part}": tensor for part, tensor in parts.items()}
-        write(path, header, tensors)
+        write_prior(path, self.method, self.meta, self.state(), self.space)
 
     def check_task(self, task: Task) -> None:
         """Refuse what is not a task of this prior's space."""
@@ -122,6 +119,28 @@ class MetaPrior(ABC):
             raise SpaceError(
                 "The task lacks parameters of the space or has others; only a past task may do so."
             )
+
+
+def write_prior(
+    path: str | os.PathLike[str],
+    method: Method,
+    meta: MetaData,
+    state: dict[str, Tensor],
+    space: Space | None = None,
+) -> None:
+    """The file of a prior: settings, names and space in the header, data and state as tensors."""
+    header = {
+        "library": version("scaml"),
+        "method": type(method).__name__,
+        "settings": vars(method),
+        "names": list(meta.names),
+        "space": None if space is None else space.to_json(),
+    }
+    tensors = {f"state/{name}": tensor for name, tensor in state.items()}
+    for i, task in enumerate(meta):
+        parts = {"X": task.X, "y": task.y, "known": task.known, "extra": task.extra}
+        tensors |= {f"{i}/{part}": tensor for part, tensor in parts.items()}
+    write(path, header, tensors)
 
 
 def joined(states: Sequence[dict[str, Tensor]]) -> dict[str, Tensor]:
