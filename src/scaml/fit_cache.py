@@ -49,8 +49,9 @@ def meta_fit_cached(
         tasks = [task for i in missing for task in parts[i]]
         fitted = method.meta_fit(MetaData(tasks), seed=seed, n_jobs=n_jobs).state()
         for row, i in enumerate(missing):
-            states[i] = _row(fitted, row, parts[i][0]) if method.modular else fitted
-            write_prior(files[i], method, MetaData(parts[i]), states[i])
+            state = _row(fitted, row, parts[i][0]) if method.modular else fitted
+            write_prior(files[i], method, MetaData(parts[i]), state)
+            states[i] = state
     complete = [state for state in states if state is not None]
     return method.restore(meta, joined(complete) if method.modular else complete[0])
 
