@@ -29,6 +29,7 @@ ORDER = [
     "fit",
     "task_gps",
     "weights",
+    "marginal",
     "scaml_gp",
     "acquisition",
     "mixed",

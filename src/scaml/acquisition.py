@@ -28,15 +28,16 @@ __all__ = [
     "without_news",
 ]
 
-# Fewer are not enough: on Hartmann 6, 512 raw points and 10 starts lost a fifth in cumulative regret.
-RAW_POINTS = 2048
+# Measured on 280 models with 2 to 10 parameters: 2048 raw points find no better maxima; 512 raw points,
+# or 10 starts, miss the best one twice as often.
+RAW_POINTS = 1024
 RESTARTS = 20
 # The best raw points are searched once more in their neighbourhood before the descent.
 _LEADERS = 32
 _NEIGHBOURS = 16
 _NEIGHBOURHOOD = 0.05
 _APART = 0.05  # starts are at least this far apart, in units of the cube's diagonal
-_CHUNK = 96  # points evaluated at once: measured, the features of more fall out of the cache
+_CHUNK = 256  # points evaluated at once: measured, more is no faster, and fewer are slower
 _ONE_AT_A_TIME = threading.RLock()
 DISTINCT = 1e-4  # points of one batch differ by at least this in some coordinate
 

@@ -18,7 +18,15 @@ from torch import Tensor
 
 from scaml.errors import SettingError
 
-__all__ = ["KernelName", "check_kernel", "correlation", "correlation_and_slope", "squared_distance"]
+__all__ = [
+    "KernelName",
+    "check_kernel",
+    "correlation",
+    "correlation_and_slope",
+    "left_factor",
+    "right_factor",
+    "squared_distance",
+]
 
 KernelName = Literal["se", "matern52"]
 
@@ -47,11 +55,19 @@ def squared_distance(a: Tensor, b: Tensor) -> Tensor:
     """
     # |a|² - 2ab + |b|² is one matrix product of d + 2 columns: no pass over n x k entries is
     # cheaper, and no n x k x d tensor is ever built.
+    return torch.matmul(left_factor(a), right_factor(b).mT).clamp_min_(0.0)
+
+
+def left_factor(a: Tensor) -> Tensor:
+    """(a, |a|², 1), `n x (d + 2)`."""
     one = a.new_ones(()).expand(*a.shape[:-1], 1)
-    left = torch.cat([a, a.square().sum(-1, keepdim=True), one], dim=-1)
+    return torch.cat([a, a.square().sum(-1, keepdim=True), one], dim=-1)
+
+
+def right_factor(b: Tensor) -> Tensor:
+    """(-2 b, 1, |b|²), `k x (d + 2)`; with `left_factor` it multiplies to squared distances."""
     one = b.new_ones(()).expand(*b.shape[:-1], 1)
-    right = torch.cat([-2.0 * b, one, b.square().sum(-1, keepdim=True)], dim=-1)
-    return torch.matmul(left, right.mT).clamp_min_(0.0)
+    return torch.cat([-2.0 * b, one, b.square().sum(-1, keepdim=True)], dim=-1)
 
 
 def correlation(kernel: KernelName, squared: Tensor) -> Tensor:

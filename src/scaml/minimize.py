@@ -4,7 +4,8 @@ A projected L-BFGS (two-metric projection: variables that sit at a bound and are
 are held, the others take a quasi-Newton step that is clipped to the box) with every vector
 operation batched over the problems, so that the solver costs microseconds an evaluation where one
 L-BFGS-B call per problem costs tens. Problems that are finished leave the batch; none feels, in any
-bit, who else is in it.
+bit, who else is in it. The solver's own arrays are NumPy's: they are small, and an operation of
+NumPy's costs a third of one of torch's.
 
 Problems may compete: those of one group (the starts of one fit) seek the same minimum, and only
 the group's best, its leader, counts. A start leaves early once it will end where the leader ends, or
@@ -16,13 +17,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 __all__ = ["Minimum", "Objective", "minimize"]
 
 Objective = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
 """Maps points, `b x p`, and the problems they belong to, `b`, to values, `b`, and slopes, `b x p`."""
+
+Floats = NDArray[np.float64]
+Places = NDArray[np.int64]
+Flags = NDArray[np.bool_]
 
 _MEMORY = 20  # pairs that the quasi-Newton model remembers, at most two a variable
 _ARMIJO = 1e-4
@@ -45,20 +52,31 @@ class Minimum:
 
 
 @dataclass(frozen=True)
+class _Box:
+    """The bounds, p each."""
+
+    lower: Floats
+    upper: Floats
+
+    def clip(self, x: Floats) -> Floats:
+        return np.minimum(np.maximum(x, self.lower), self.upper)
+
+
+@dataclass(frozen=True)
 class _State:
     """The b problems still running."""
 
-    problem: Tensor  # b, places in the original batch
-    x: Tensor  # b x p
-    value: Tensor  # b
-    slope: Tensor  # b x p
-    S: Tensor  # b x memory x p, steps, newest last, zero where empty
-    Y: Tensor  # b x memory x p, changes of slope
-    direction: Tensor  # b x p
-    length: Tensor  # b, share of the direction that is tried next
-    recent: Tensor  # b x recent, values before the last steps; infinite before the first
+    problem: Places  # b, places in the original batch
+    x: Floats  # b x p
+    value: Floats  # b
+    slope: Floats  # b x p
+    S: Floats  # b x memory x p, steps, newest last, zero where empty
+    Y: Floats  # b x memory x p, changes of slope
+    direction: Floats  # b x p
+    length: Floats  # b, share of the direction that is tried next
+    recent: Floats  # b x recent, values before the last steps; infinite before the first
 
-    def keep(self, chosen: Tensor) -> _State:
+    def keep(self, chosen: Flags) -> _State:
         return _State(**{f.name: getattr(self, f.name)[chosen] for f in fields(self)})
 
 
@@ -66,17 +84,16 @@ class _State:
 class _Leaders:
     """The best of every group so far; updated in place."""
 
-    x: Tensor  # groups x p
-    value: Tensor  # groups
+    x: Floats  # groups x p
+    value: Floats  # groups
 
     @classmethod
     def none(cls, groups: int, p: int) -> _Leaders:
-        x = torch.zeros(groups, p, dtype=torch.float64)
-        return cls(x, torch.full((groups,), torch.inf, dtype=torch.float64))
+        return cls(np.zeros((groups, p)), np.full(groups, np.inf))
 
-    def update(self, state: _State, group: Tensor) -> None:
+    def update(self, state: _State, group: Places) -> None:
         before = self.value[group]
-        self.value.scatter_reduce_(0, group, state.value, "amin")
+        np.minimum.at(self.value, group, state.value)
         ahead = (state.value == self.value[group]) & (state.value < before)
         self.x[group[ahead]] = state.x[ahead]
 
@@ -109,46 +126,52 @@ def minimize(
     Returns:
         Best point and value of every group.
     """
-    problems, p = x0.shape
-    leaders = _Leaders.none(int(group.max()) + 1, p)
-    every = torch.arange(problems)
-    x0 = x0.clamp(lower, upper)
-    value, slope = objective(x0, every)
-    evaluations = problems
-    memory = torch.zeros(problems, min(_MEMORY, 2 * p), p, dtype=x0.dtype)
-    recent = torch.full((problems, _RECENT), torch.inf, dtype=x0.dtype)
-    state = _State(every, x0, value, slope, memory, memory, -slope, torch.ones_like(value), recent)
+
+    def evaluate(x: Floats, problem: Places) -> tuple[Floats, Floats]:
+        value, slope = objective(torch.from_numpy(x), torch.from_numpy(problem))
+        return value.numpy(), slope.numpy()
+
+    box, groups = _Box(lower.numpy(), upper.numpy()), group.numpy()
+    with np.errstate(all="ignore"):  # what is not finite is a wall
+        state = _first(evaluate, box.clip(x0.numpy()), box)
+        evaluations = len(groups)
+        leaders = _Leaders.none(int(groups.max()) + 1, x0.shape[-1])
+        leaders.update(state, groups[state.problem])
+        for _ in range(max_rounds):
+            if not len(state.problem):
+                break
+            x = box.clip(state.x + state.length[:, None] * state.direction)
+            value, slope = evaluate(x, state.problem)
+            evaluations += len(value)
+            state, done = _advance(state, x, value, slope, box, tolerance)
+            mine = groups[state.problem]
+            leaders.update(state, mine)
+            done |= _beaten(state, leaders, mine, same_basin)
+            if done.any():
+                state = state.keep(~done)
+    return Minimum(torch.from_numpy(leaders.x), torch.from_numpy(leaders.value), evaluations)
+
+
+def _first(evaluate: Callable[[Floats, Places], tuple[Floats, Floats]], x: Floats, box: _Box) -> _State:
+    """All problems at their starts, those that cannot be evaluated left out."""
+    problems, p = x.shape
+    every = np.arange(problems)
+    value, slope = evaluate(x, every)
+    memory = np.zeros((problems, min(_MEMORY, 2 * p), p))
+    recent = np.full((problems, _RECENT), np.inf)
+    state = _State(every, x, value, slope, memory, memory, -slope, np.ones(problems), recent)
     state = state.keep(_finite(value, slope))
-    state = replace(state, direction=_direction(state, lower, upper))
-    leaders.update(state, group[state.problem])
-    for _ in range(max_rounds):
-        if not len(state.problem):
-            break
-        x = (state.x + state.length[:, None] * state.direction).clamp(lower, upper)
-        value, slope = objective(x, state.problem)
-        evaluations += len(value)
-        state, done = _advance(state, x, value, slope, lower, upper, tolerance)
-        mine = group[state.problem]
-        leaders.update(state, mine)
-        done |= _beaten(state, leaders, mine, same_basin)
-        if done.any():
-            state = state.keep(~done)
-    return Minimum(leaders.x, leaders.value, evaluations)
+    return replace(state, direction=_direction(state, box))
 
 
-def _finite(value: Tensor, slope: Tensor) -> Tensor:
-    return value.isfinite() & slope.isfinite().all(-1)
+def _finite(value: Floats, slope: Floats) -> Flags:
+    finite: Flags = np.isfinite(value) & np.isfinite(slope).all(-1)
+    return finite
 
 
 def _advance(
-    state: _State,
-    x: Tensor,
-    value: Tensor,
-    slope: Tensor,
-    lower: Tensor,
-    upper: Tensor,
-    tolerance: float,
-) -> tuple[_State, Tensor]:
+    state: _State, x: Floats, value: Floats, slope: Floats, box: _Box, tolerance: float
+) -> tuple[_State, Flags]:
     """Take the steps that are good enough, shorten the others; say who is done."""
     s, y = x - state.x, slope - state.slope
     promised = (state.slope * s).sum(-1)
@@ -156,73 +179,83 @@ def _advance(
     good = _finite(value, slope) & (gain >= -_ARMIJO * promised)
     # A step that failed is shortened to the minimum of the parabola through what is known.
     curvature = -gain - promised
-    shorter = torch.where(curvature > 0, -0.5 * promised / curvature, 0.25).nan_to_num(0.25)
-    length = torch.where(good, 1.0, state.length * shorter.clamp(0.1, 0.5))
+    shorter = np.where(curvature > 0, -0.5 * promised / curvature, 0.25)
+    shorter = np.clip(np.where(np.isfinite(shorter), shorter, 0.25), 0.1, 0.5)
+    length = np.where(good, 1.0, state.length * shorter)
     column = good[:, None]
-    bends = good & ((s * y).sum(-1) > 1e-10 * y.square().sum(-1))
-    tall = bends[:, None, None]
+    bends = good & ((s * y).sum(-1) > 1e-10 * (y * y).sum(-1))
     moved = replace(
         state,
-        x=torch.where(column, x, state.x),
-        value=torch.where(good, value, state.value),
-        slope=torch.where(column, slope, state.slope),
-        S=torch.where(tall, _push(state.S, s), state.S),
-        Y=torch.where(tall, _push(state.Y, y), state.Y),
+        x=np.where(column, x, state.x),
+        value=np.where(good, value, state.value),
+        slope=np.where(column, slope, state.slope),
+        S=_push(state.S, s, bends),
+        Y=_push(state.Y, y, bends),
         length=length,
-        recent=torch.where(column, _push(state.recent, state.value), state.recent),
+        recent=_push(state.recent, state.value, good),
     )
-    direction = torch.where(column, _direction(moved, lower, upper), state.direction)
+    direction = np.where(column, _direction(moved, box), state.direction)
     moved = replace(moved, direction=direction)
     solved = good & (gain <= tolerance) & (_predicted(moved) <= tolerance)
-    stuck = ~good & (length * direction.abs().amax(-1) < _SHORTEST_STEP)
+    stuck = ~good & (length * np.abs(direction).max(-1) < _SHORTEST_STEP)
     held = good & (direction == 0).all(-1)
     return moved, solved | stuck | held
 
 
-def _push(memory: Tensor, newest: Tensor) -> Tensor:
-    return torch.cat([memory[:, 1:], newest.unsqueeze(1)], dim=1)
+def _push(memory: Floats, newest: Floats, chosen: Flags) -> Floats:
+    """The memory with the newest at its end, where chosen."""
+    pushed = memory.copy()
+    pushed[chosen, :-1] = memory[chosen, 1:]
+    pushed[chosen, -1] = newest[chosen]
+    return pushed
 
 
-def _predicted(state: _State) -> Tensor:
+def _predicted(state: _State) -> Floats:
     """What the quadratic model promises for its full step."""
-    return -0.5 * (state.slope * state.direction).sum(-1)
+    predicted: Floats = -0.5 * (state.slope * state.direction).sum(-1)
+    return predicted
 
 
-def _beaten(state: _State, leaders: _Leaders, group: Tensor, same_basin: float) -> Tensor:
+def _beaten(state: _State, leaders: _Leaders, group: Places, same_basin: float) -> Flags:
     """Starts that will end where their leader ends, or above it."""
     way, drop = leaders.x[group] - state.x, leaders.value[group] - state.value
-    distance = way.abs().amax(-1)
+    distance = np.abs(way).max(-1)
     progress = state.recent[:, 0] - state.value
     hope = _CATCH_UP * _predicted(state) + _SLOW_CATCH_UP * progress
-    return (drop < 0) & ((distance < same_basin) | (hope < -drop))
+    beaten: Flags = (drop < 0) & ((distance < same_basin) | (hope < -drop))
+    return beaten
 
 
-def _direction(state: _State, lower: Tensor, upper: Tensor) -> Tensor:
+def _direction(state: _State, box: _Box) -> Floats:
     """-H g on the free variables, H the compact L-BFGS inverse (Byrd, Nocedal, Schnabel 1994)."""
     x, g = state.x, state.slope
-    at_lower, at_upper = (x <= lower + _AT_BOUND) & (g > 0), (x >= upper - _AT_BOUND) & (g < 0)
+    at_lower, at_upper = (x <= box.lower + _AT_BOUND) & (g > 0), (x >= box.upper - _AT_BOUND) & (g < 0)
     free = ~(at_lower | at_upper)
-    home = torch.where(at_lower, lower - x, torch.where(at_upper, upper - x, 0.0))
+    home = np.where(at_lower, box.lower - x, np.where(at_upper, box.upper - x, 0.0))
     g = g * free
     S, Y = state.S * free[:, None], state.Y * free[:, None]
-    D, yy = (S * Y).sum(-1), Y.square().sum(-1)
+    D, yy = np.einsum("bkp,bkp->bk", S, Y), np.einsum("bkp,bkp->bk", Y, Y)
     # Pairs whose curvature lay in the variables now held say nothing about the others.
     valid = D > 1e-10 * yy
     S, Y, D = S * valid[:, :, None], Y * valid[:, :, None], D * valid
-    R = (S @ Y.mT).triu() + torch.diag_embed((~valid).to(D.dtype))
-    largest = g.abs().amax(-1).clamp_min(1e-300)
-    newest = D[:, -1] / yy[:, -1].clamp_min(1e-300)
-    gamma = torch.where(valid[:, -1], newest, _FIRST_STEP / largest)[:, None]
-    u = torch.linalg.solve_triangular(R, _times(S, g)[:, :, None], upper=True)
-    Yu = (Y.mT @ u).squeeze(-1)
-    middle = D * u.squeeze(-1) + gamma * _times(Y, Yu - g)
-    v = torch.linalg.solve_triangular(R.mT, middle[:, :, None], upper=False)
-    Hg = gamma * (g - Yu) + (S.mT @ v).squeeze(-1)
-    direction: Tensor = -Hg * free
-    longest = direction.abs().amax(-1, keepdim=True)
-    return direction * (_LONGEST_STEP / longest.clamp_min(_LONGEST_STEP)) + home
+    R = np.triu(S @ Y.swapaxes(-2, -1))
+    k = np.arange(R.shape[-1])
+    R[:, k, k] += ~valid
+    largest = np.maximum(np.abs(g).max(-1), 1e-300)
+    newest = D[:, -1] / np.maximum(yy[:, -1], 1e-300)
+    gamma = np.where(valid[:, -1], newest, _FIRST_STEP / largest)[:, None]
+    u = _solve(R, S @ g[:, :, None], upper=True)
+    Yu = (Y.swapaxes(-2, -1) @ u)[:, :, 0]
+    middle = D * u[:, :, 0] + gamma * (Y @ (Yu - g)[:, :, None])[:, :, 0]
+    v = _solve(R.swapaxes(-2, -1), middle[:, :, None], upper=False)
+    Hg = gamma * (g - Yu) + (S.swapaxes(-2, -1) @ v)[:, :, 0]
+    direction = -Hg * free
+    longest = np.abs(direction).max(-1, keepdims=True)
+    result: Floats = direction * (_LONGEST_STEP / np.maximum(longest, _LONGEST_STEP)) + home
+    return result
 
 
-def _times(A: Tensor, v: Tensor) -> Tensor:
-    """A v for every problem. torch's own product rounds differently for a batch of one."""
-    return (A * v[:, None]).sum(-1)
+def _solve(R: Floats, right: Floats, *, upper: bool) -> Floats:
+    """R^-1 times columns, R triangular, for every problem."""
+    left = torch.linalg.solve_triangular(torch.from_numpy(R), torch.from_numpy(right), upper=upper)
+    return left.numpy()

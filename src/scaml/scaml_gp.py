@@ -34,6 +34,7 @@ from scaml.data import Task
 from scaml.errors import SettingError
 from scaml.kernels import correlation, squared_distance
 from scaml.linalg import cholesky
+from scaml.marginal import Marginal
 from scaml.normalization import Units
 from scaml.task_gps import TaskGPs
 from scaml.weights import Hyperparameters
@@ -115,6 +116,7 @@ class ScaMLGP(GPyTorchModel, FantasizeMixin):
         self._gamma = (self._root.mT @ whitened.unsqueeze(-1)).squeeze(-1)  # K^-1 (z - m(X_t))
         self._phi = phi
         self._b = b - (phi.mT @ self._gamma.unsqueeze(-1)).squeeze(-1)
+        self._marginal: Marginal | None = None
 
     def _features(self, X: Tensor) -> Tensor:
         """φ(x), `batch x q x (active tasks x N)`."""
@@ -138,19 +140,43 @@ class ScaMLGP(GPyTorchModel, FantasizeMixin):
         stationary = self._stationary(X, self._X)
         mean = (phi @ self._b.unsqueeze(-1) + stationary @ self._gamma.unsqueeze(-1)).squeeze(-1)
         further = (stationary - phi @ self._phi.mT) @ self._root.mT
-        # Rounding can take a variance below 0 at a point that is known exactly.
-        floor = _LEAST_VARIANCE * self._scales.sum().item()
         if X.shape[-2] == 1:  # what acquisition functions mostly ask for needs no q x q product
             gained = phi.square().sum(-1, keepdim=True) + further.square().sum(-1, keepdim=True)
-            return mean, (self._scales.sum() - gained).clamp_min(floor)
+            return mean, (self._scales.sum() - gained).clamp_min(self._floor)
         covariance = self._stationary(X, X) - phi @ phi.mT - further @ further.mT
         variance = covariance.diagonal(dim1=-2, dim2=-1)
-        return mean, covariance + torch.diag_embed(variance.clamp_min(floor) - variance)
+        return mean, covariance + torch.diag_embed(variance.clamp_min(self._floor) - variance)
+
+    @property
+    def _floor(self) -> float:
+        """Rounding can take a variance below 0 at a point that is known exactly."""
+        return _LEAST_VARIANCE * float(self._scales.sum())
 
     def marginal(self, X: Tensor) -> tuple[Tensor, Tensor]:
         """Posterior mean and variance, each `batch x 1`, at `batch x 1 x d`, in the units of y."""
-        mean, variance = self._standardized(X.to(self._X))
+        X = X.to(self._X)
+        if self._y.ndim == 1 and X.ndim == 3:
+            mean, variance = self._at_points(X.squeeze(-2))
+        else:
+            mean, variance = self._standardized(X)
         return self.y_offset + self.y_scale * mean, self.y_scale.square() * variance.squeeze(-1)
+
+    def _at_points(self, X: Tensor) -> tuple[Tensor, Tensor]:
+        """`_standardized` at single points, `batch x d`."""
+        if self._marginal is None:
+            with torch.inference_mode(False):  # a caller's mode must not outlive the call
+                self._marginal = Marginal.of(
+                    self._tasks,
+                    self._X,
+                    inverse=self._inverse,
+                    scales=self._scales,
+                    b=self._b,
+                    phi=self._phi,
+                    gamma=self._gamma,
+                    root=self._root,
+                )
+        mean, variance = self._marginal(X)
+        return mean[:, None], variance[:, None, None].clamp_min(self._floor)
 
     def posterior(
         self,
