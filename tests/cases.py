@@ -1,4 +1,4 @@
-"""Small random problems that several tests use."""
+"""Small problems, points and a space that several tests use."""
 
 from __future__ import annotations
 
@@ -6,12 +6,30 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
+from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
+from torch import Tensor
 
 from scaml import MetaData, ScaMLGP, Task, TaskGPs
 from scaml.kernels import KernelName
 from scaml.normalization import Units
+from scaml.space import Space
 from scaml.weights import Hyperparameters
 from tests.oracles import GP, Array, JointGP
+
+MIXED = Space(
+    {
+        "rate": FloatDistribution(1e-4, 1.0, log=True),
+        "kind": CategoricalDistribution(["a", "b", None]),
+        "once": FloatDistribution(3.0, 3.0),
+        "depth": IntDistribution(2, 10, step=4),
+        "only": CategoricalDistribution(["x"]),
+        "share": FloatDistribution(0.0, 1.0, step=0.25),
+    }
+)
+
+
+def query(*shape: int) -> Tensor:
+    return torch.rand(*shape, generator=torch.Generator().manual_seed(4), dtype=torch.float64)
 
 
 def meta_data(sizes: tuple[int, ...], d: int, seed: int = 0) -> MetaData:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import logging
 import multiprocessing
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from botorch.models.model import Model
 from torch import Tensor
 
 import scaml.task_gps
@@ -24,6 +23,7 @@ from scaml.methods.base import MetaPrior, Method
 from scaml.methods.gpbo import GPBO
 from scaml.methods.scaml import ScaMLPrior
 from tests.cases import meta_data, smooth, task_of
+from tests.foreign import FITS, Foreign, ForeignPrior
 
 
 def mixed_meta(seed: int = 0) -> MetaData:
@@ -267,52 +267,12 @@ def test_two_processes_that_share_the_folder_end_well(tmp_path: Path) -> None:
     assert {file.suffix for file in files} == {".safetensors"}
 
 
-@dataclass(frozen=True)
-class Together(Method):
-    """Learns the mean of all tasks together, and counts how often."""
-
-    shift: float = 0.0
-
-    def meta_fit(self, meta: MetaData, *, seed: int = 0, n_jobs: int = 1) -> TogetherPrior:
-        FITS.append(len(meta))
-        return TogetherPrior(
-            self, meta, torch.cat([task.y for task in meta]).mean() + seed + self.shift
-        )
-
-    def restore(self, meta: MetaData, state: dict[str, Tensor]) -> TogetherPrior:
-        return TogetherPrior(self, meta, state["mean"])
-
-
-FITS: list[int] = []
-
-
-@dataclass(frozen=True, eq=False)
-class TogetherPrior(MetaPrior):
-    method: Together
-    meta: MetaData
-    mean: Tensor
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return self.meta.names
-
-    @property
-    def d(self) -> int:
-        return self.meta.d
-
-    def state(self) -> dict[str, Tensor]:
-        return {"mean": self.mean}
-
-    def condition(self, task: Task, *, seed: int = 0) -> Model:
-        return GPBO().meta_fit(self.meta).condition(task, seed=seed)
-
-
 def test_a_method_that_learns_from_all_tasks_together_is_kept_as_a_whole(
     tmp_path: Path, warned: list[str]
 ) -> None:
     def mean(meta: MetaData, seed: int = 0, shift: float = 0.0) -> float:
-        prior = cached(tmp_path, meta, Together(shift), seed)
-        assert isinstance(prior, TogetherPrior)
+        prior = cached(tmp_path, meta, Foreign(shift), seed)
+        assert isinstance(prior, ForeignPrior)
         assert prior.names == meta.names
         expected = torch.cat([task.y for task in meta]).mean() + seed + shift
         assert torch.equal(prior.mean, expected)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -148,6 +149,17 @@ def test_joint_log_density_and_slope_put_every_prior_in_its_place(whose: str) ->
     theta.requires_grad_()
     (slope,) = torch.autograd.grad(priors.log_prob(theta).sum(), theta)
     torch.testing.assert_close(priors.slope(theta.detach()), slope, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("free", [1, 2, 3])
+def test_free_lengthscales_have_a_flat_prior_and_leave_the_others_as_they_are(free: int) -> None:
+    theta = torch.randn(4, 5, generator=generator(), dtype=torch.float64)
+    priors = replace(META_TASK, free=free)
+    bound = torch.cat([theta[:, : 3 - free], theta[:, 3:]], dim=-1)
+    torch.testing.assert_close(priors.log_prob(theta), META_TASK.log_prob(bound))
+    expected = META_TASK.slope(theta)
+    expected[:, 3 - free : 3] = 0.0
+    assert torch.equal(priors.slope(theta), expected)
 
 
 def test_bounds_of_theta_are_logarithms_in_the_order_of_theta() -> None:

@@ -25,16 +25,10 @@ import scaml
 from scaml.errors import SettingError, StorageError
 from scaml.studies import MOST_TRIALS, read_studies
 
+pytestmark = pytest.mark.usefixtures("quiet")
+
 X: dict[str, BaseDistribution] = {"x": FloatDistribution(0.0, 1.0)}
 MINIMIZE, MAXIMIZE = StudyDirection.MINIMIZE, StudyDirection.MAXIMIZE
-
-
-@pytest.fixture(autouse=True)
-def _quiet() -> Iterator[None]:
-    before = optuna.logging.get_verbosity()
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
-    yield
-    optuna.logging.set_verbosity(before)
 
 
 @pytest.fixture

@@ -103,23 +103,36 @@ class LogNormal:
 
 @dataclass(frozen=True)
 class KernelPriors:
-    """Priors of one GP's θ = (log lengthscales, log outputscale, log noise variance), d + 2 long."""
+    """Priors of one GP's θ = (log lengthscales, log outputscale, log noise variance), d + 2 long.
+
+    The last `free` lengthscales, those of columns that the new space does not have, are uniform within
+    their bounds: the paper has no such columns, and its Γ(3, 6) would not let one be irrelevant.
+    """
 
     lengthscale: Prior
     outputscale: Prior
     noise: Prior
+    free: int = 0
 
     def log_prob(self, theta: Tensor) -> Tensor:
         """log p(θ), `batch`, of θ, `batch x (d + 2)`."""
-        ell, out, noise = theta[..., :-2], theta[..., -2], theta[..., -1]
+        ell, out, noise = theta[..., : -2 - self.free], theta[..., -2], theta[..., -1]
         kernel = self.lengthscale.log_prob(ell).sum(-1) + self.outputscale.log_prob(out)
         return kernel + self.noise.log_prob(noise)
 
     def slope(self, theta: Tensor) -> Tensor:
         """d log p / dθ, `batch x (d + 2)`."""
-        ell, out, noise = theta[..., :-2], theta[..., -2:-1], theta[..., -1:]
-        slopes = (self.lengthscale.slope(ell), self.outputscale.slope(out), self.noise.slope(noise))
-        return torch.cat(slopes, dim=-1)
+        split = (theta.shape[-1] - 2 - self.free, self.free, 1, 1)
+        ell, free, out, noise = theta.split(split, dim=-1)
+        return torch.cat(
+            [
+                self.lengthscale.slope(ell),
+                torch.zeros_like(free),
+                self.outputscale.slope(out),
+                self.noise.slope(noise),
+            ],
+            dim=-1,
+        )
 
     def starts(self, n: int, d: int, generator: torch.Generator) -> Tensor:
         """`n x (d + 2)` starts: the default first, the others drawn from the priors."""

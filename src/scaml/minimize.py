@@ -257,5 +257,7 @@ def _direction(state: _State, box: _Box) -> Floats:
 
 def _solve(R: Floats, right: Floats, *, upper: bool) -> Floats:
     """R^-1 times columns, R triangular, for every problem."""
-    left = torch.linalg.solve_triangular(torch.from_numpy(R), torch.from_numpy(right), upper=upper)
-    return left.numpy()
+    solved: Floats = torch.linalg.solve_triangular(
+        torch.from_numpy(R), torch.from_numpy(right), upper=upper
+    ).numpy()
+    return solved

@@ -9,13 +9,14 @@ $$\mu_m(x) = u_m(x)^T L_m^{-1} y_m, \qquad
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 import torch
 from torch import Tensor
 
 from scaml.data import MetaData, Task
 from scaml.fit import FitInput, fit_gps
+from scaml.hyperpriors import META_TASK
 from scaml.kernels import KernelName, correlation, squared_distance
 from scaml.linalg import cholesky
 from scaml.normalization import Units, standardize
@@ -51,13 +52,18 @@ class TaskGPs:
         columns = _columns(meta)
         theta = torch.full((len(meta), columns.shape[1] + 2), torch.inf, dtype=torch.float64)
         # Tasks of as many columns at a time: no task's numbers depend on the columns of another.
-        for width in sorted(set(columns.sum(-1).tolist())):
-            chosen = [m for m in range(len(meta)) if int(columns[m].sum()) == width]
+        shapes = [
+            (int(known.sum()), task.extra.shape[1]) for known, task in zip(columns, meta, strict=True)
+        ]
+        for shape in sorted(set(shapes)):
+            chosen = [m for m in range(len(meta)) if shapes[m] == shape]
             inputs = [
                 FitInput(meta.names[m], meta[m].inputs, _standardized(meta[m], units[m]))
                 for m in chosen
             ]
-            fitted = fit_gps(inputs, kernel=kernel, seed=seed, n_jobs=n_jobs).theta.exp()
+            priors = replace(META_TASK, free=shape[1])
+            fit = fit_gps(inputs, kernel=kernel, seed=seed, priors=priors, n_jobs=n_jobs)
+            fitted = fit.theta.exp()
             for m, values in zip(chosen, fitted, strict=True):
                 theta[m, :-2][columns[m]] = values[:-2]
                 theta[m, -2:] = values[-2:]

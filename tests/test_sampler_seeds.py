@@ -1,0 +1,58 @@
+"""Seeds and pickles: a run of `ScaMLSampler` can be had again."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import optuna
+import pytest
+from optuna.trial import create_trial
+
+from scaml import ScaMLSampler
+from tests.sampler_cases import UNIT, bowl, bowls, params, run, valley, valleys
+
+pytestmark = pytest.mark.usefixtures("quiet")
+
+
+def test_the_same_seed_gives_the_same_run_and_another_seed_another() -> None:
+    past = bowls()
+    runs = [params(run(ScaMLSampler(past, seed=seed), bowl(0.0), 2)) for seed in (0, 0, 1)]
+    assert runs[0] == runs[1] != runs[2]
+    assert params(run(ScaMLSampler(past), bowl(0.0), 1)) != params(
+        run(ScaMLSampler(past), bowl(0.0), 1)
+    )
+
+
+def test_reseeding_changes_the_suggestions(fits: list[tuple[str, ...]]) -> None:
+    sampler = ScaMLSampler(bowls(), seed=0)
+    before = params(run(sampler, bowl(0.0), 1))
+    assert params(run(sampler, bowl(0.0), 1)) == before
+    sampler.reseed_rng()
+    assert params(run(sampler, bowl(0.0), 1)) != before
+    assert len(fits) == 1
+
+
+def test_a_large_seed_is_no_trouble() -> None:
+    def objective(trial: optuna.Trial) -> float:
+        return valley(trial) + trial.suggest_float("unheard of", 0.0, 1.0)
+
+    assert len(run(ScaMLSampler(valleys(4), seed=2**40), objective, 2).trials) == 2
+
+
+def test_a_pickled_sampler_goes_on_where_it_was(fits: list[tuple[str, ...]]) -> None:
+    def go_on(sampler: ScaMLSampler) -> list[dict[str, Any]]:
+        study = optuna.create_study(sampler=sampler)
+        study.add_trial(create_trial(params={"x": 0.3}, distributions={"x": UNIT}, value=0.16))
+        study.optimize(valley, n_trials=2)
+        return params(study)
+
+    fresh = ScaMLSampler(valleys(), seed=0)
+    used = pickle.loads(pickle.dumps(fresh))
+    expected = go_on(used)
+    assert len(fits) == 1
+    copy = pickle.loads(pickle.dumps(used))
+    assert go_on(copy) == expected
+    assert len(fits) == 1
+    assert str(copy.matching) == str(used.matching)
+    assert go_on(fresh) == expected
