@@ -134,12 +134,13 @@ class ScaMLGP(GPyTorchModel, FantasizeMixin):
         summed: Tensor = torch.tensordot(self._scales, R, dims=1)
         return summed
 
-    def _standardized(self, X: Tensor) -> tuple[Tensor, Tensor]:
+    def moments(self, X: Tensor) -> tuple[Tensor, Tensor]:
         """Posterior mean, `batch x q`, and covariance, `batch x q x q`, before units."""
-        phi = self._features(X)
-        stationary = self._stationary(X, self._X)
+        if X.ndim == 3 and X.shape[-2] == 1 and self._y.ndim == 1:
+            mean, variance = self._at_points(X.squeeze(-2))
+            return mean.unsqueeze(-1), variance.clamp_min(self._floor)[:, None, None]
+        phi, further, stationary = self._all_features(X)
         mean = (phi @ self._b.unsqueeze(-1) + stationary @ self._gamma.unsqueeze(-1)).squeeze(-1)
-        further = (stationary - phi @ self._phi.mT) @ self._root.mT
         if X.shape[-2] == 1:  # what acquisition functions mostly ask for needs no q x q product
             gained = phi.square().sum(-1, keepdim=True) + further.square().sum(-1, keepdim=True)
             return mean, (self._scales.sum() - gained).clamp_min(self._floor)
@@ -147,22 +148,24 @@ class ScaMLGP(GPyTorchModel, FantasizeMixin):
         variance = covariance.diagonal(dim1=-2, dim2=-1)
         return mean, covariance + torch.diag_embed(variance.clamp_min(self._floor) - variance)
 
+    def cross(self, X: Tensor, Z: Tensor) -> Tensor:
+        """Posterior covariances, `batch x q x k`, of q and k points, before units."""
+        (phi, further, _), (other, more, _) = self._all_features(X), self._all_features(Z)
+        return self._stationary(X, Z) - phi @ other.mT - further @ more.mT
+
+    def _all_features(self, X: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """φ(x), the features that D_t adds, and the stationary covariance with X_t."""
+        phi = self._features(X)
+        stationary = self._stationary(X, self._X)
+        return phi, (stationary - phi @ self._phi.mT) @ self._root.mT, stationary
+
     @property
     def _floor(self) -> float:
         """Rounding can take a variance below 0 at a point that is known exactly."""
         return _LEAST_VARIANCE * float(self._scales.sum())
 
-    def marginal(self, X: Tensor) -> tuple[Tensor, Tensor]:
-        """Posterior mean and variance, each `batch x 1`, at `batch x 1 x d`, in the units of y."""
-        X = X.to(self._X)
-        if self._y.ndim == 1 and X.ndim == 3:
-            mean, variance = self._at_points(X.squeeze(-2))
-        else:
-            mean, variance = self._standardized(X)
-        return self.y_offset + self.y_scale * mean, self.y_scale.square() * variance.squeeze(-1)
-
     def _at_points(self, X: Tensor) -> tuple[Tensor, Tensor]:
-        """`_standardized` at single points, `batch x d`."""
+        """Mean and variance, n each, at single points, `n x d`."""
         if self._marginal is None:
             with torch.inference_mode(False):  # a caller's mode must not outlive the call
                 self._marginal = Marginal.of(
@@ -175,8 +178,12 @@ class ScaMLGP(GPyTorchModel, FantasizeMixin):
                     gamma=self._gamma,
                     root=self._root,
                 )
-        mean, variance = self._marginal(X)
-        return mean[:, None], variance[:, None, None].clamp_min(self._floor)
+        return self._marginal(X)
+
+    def marginal(self, X: Tensor) -> tuple[Tensor, Tensor]:
+        """Posterior mean and variance, each `batch x 1`, at `batch x 1 x d`, in the units of y."""
+        mean, variance = self.moments(X.to(self._X))
+        return self.y_offset + self.y_scale * mean, self.y_scale.square() * variance.squeeze(-1)
 
     def posterior(
         self,
@@ -199,7 +206,7 @@ class ScaMLGP(GPyTorchModel, FantasizeMixin):
         """
         if output_indices is not None:
             self._check_outputs(output_indices)
-        mean, covariance = self._standardized(X.to(self._X))
+        mean, covariance = self.moments(X.to(self._X))
         covariance = (covariance * self.y_scale.square()).expand(*mean.shape, mean.shape[-1])
         if isinstance(observation_noise, Tensor):
             covariance = covariance + torch.diag_embed(observation_noise.squeeze(-1).expand(mean.shape))

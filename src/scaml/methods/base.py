@@ -38,6 +38,11 @@ class Method(ABC):
     """A way to learn from past tasks. Subclasses are frozen dataclasses of hyperparameters."""
 
     modular: ClassVar[bool] = False  # whether what is learned of a task is learned from it alone
+    ordered: ClassVar[bool] = False  # whether the order of the past tasks means something
+    publication: ClassVar[str] = "unpublished"
+    cost: ClassVar[str] = "unknown"
+    summary: ClassVar[str] = ""
+    sqrt_beta: float = 3.0  # of the default acquisition function, UCB
 
     @abstractmethod
     def meta_fit(self, meta: MetaData, *, seed: int = 0, n_jobs: int = 1) -> MetaPrior:
@@ -76,8 +81,8 @@ class MetaPrior(ABC):
         """The model of a new task given its observations so far, which may be none."""
 
     def acquisition(self, model: Model) -> AcquisitionFunction:
-        """The acquisition function whose maximum is evaluated next: UCB with √β = 3."""
-        return UpperConfidenceBound(model, sqrt_beta=3.0)
+        """The acquisition function whose maximum is evaluated next: UCB with the method's √β."""
+        return UpperConfidenceBound(model, sqrt_beta=self.method.sqrt_beta)
 
     def state(self) -> dict[str, Tensor]:
         """What was learned, as tensors: all that a file needs beside the method and the meta-data.

@@ -7,24 +7,18 @@ data alone. It is ScaML-GP without meta-tasks.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
-import torch
-from botorch.acquisition import AcquisitionFunction
-from botorch.models.model import Model
 from torch import Tensor
 
-from scaml.acquisition import UpperConfidenceBound
 from scaml.data import MetaData, Task
 from scaml.errors import SettingError
-from scaml.fit import STARTS, FitInput, fit_gps
-from scaml.hyperpriors import META_TASK
 from scaml.kernels import KernelName, check_kernel
 from scaml.methods.base import MetaPrior, Method, check_meta, check_seed, check_sqrt_beta
 from scaml.normalization import standardize
 from scaml.parallel import one_thread
+from scaml.plain_gp import fit_plain_gp
 from scaml.scaml_gp import ScaMLGP
-from scaml.task_gps import TaskGPs
-from scaml.weights import Hyperparameters
 
 __all__ = ["GPBO", "GPBOPrior"]
 
@@ -37,6 +31,10 @@ class GPBO(Method):
         kernel: "se" or "matern52".
         sqrt_beta: √β of the default acquisition function, UCB.
     """
+
+    publication: ClassVar[str] = "the paper's baseline without any past"
+    cost: ClassVar[str] = "no meta-fit; a step grows with n_t³"
+    summary: ClassVar[str] = "A plain GP on the new task alone."
 
     kernel: KernelName = "se"
     sqrt_beta: float = 3.0
@@ -87,18 +85,4 @@ class GPBOPrior(MetaPrior):
         self.check_task(task)
         seed = check_seed(seed)
         with one_thread():
-            return self._condition(task, seed)
-
-    def _condition(self, task: Task, seed: int) -> ScaMLGP:
-        units = standardize(task.y)
-        if task.n:
-            data = FitInput(task.name, task.X, (task.y - units.offset) / units.scale)
-            theta = fit_gps([data], kernel=self.method.kernel, seed=seed).theta[0]
-        else:
-            theta = META_TASK.starts(STARTS, self.d, torch.Generator())[0]
-        hyperparameters = Hyperparameters.from_vector(theta, self.d)
-        no_tasks = TaskGPs.none(self.d, kernel=self.method.kernel)
-        return ScaMLGP(no_tasks, task, units, hyperparameters)
-
-    def acquisition(self, model: Model) -> AcquisitionFunction:
-        return UpperConfidenceBound(model, sqrt_beta=self.method.sqrt_beta)
+            return fit_plain_gp(task, standardize(task.y), kernel=self.method.kernel, seed=seed)

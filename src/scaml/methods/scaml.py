@@ -9,17 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-import torch
-from botorch.acquisition import AcquisitionFunction
-from botorch.models.model import Model
-from torch import Tensor
-
-from scaml.acquisition import UpperConfidenceBound
 from scaml.data import MetaData, Task
-from scaml.errors import StoreError
 from scaml.hyperpriors import WEIGHTS, WeightsName, check_weights
 from scaml.kernels import KernelName, check_kernel
-from scaml.methods.base import MetaPrior, Method, check_meta, check_seed, check_sqrt_beta, joined
+from scaml.methods.base import check_seed, check_sqrt_beta
+from scaml.methods.modular import ModularMethod, ModularPrior
 from scaml.normalization import Levels, NormalizationName, check_normalization, normalize
 from scaml.parallel import one_thread
 from scaml.scaml_gp import ScaMLGP
@@ -30,7 +24,7 @@ __all__ = ["ScaML", "ScaMLPrior"]
 
 
 @dataclass(frozen=True)
-class ScaML(Method):
+class ScaML(ModularMethod["ScaMLPrior"]):
     """ScaML-GP.
 
     Args:
@@ -40,7 +34,9 @@ class ScaML(Method):
         sqrt_beta: √β of the default acquisition function, UCB.
     """
 
-    modular: ClassVar[bool] = True
+    publication: ClassVar[str] = "Tighineanu et al., AISTATS 2024"
+    cost: ClassVar[str] = "one exact GP a task; a step grows with M n_t² + n_t³"
+    summary: ClassVar[str] = "A joint GP: weighted task posteriors plus a residual, weights by MAP."
 
     kernel: KernelName = "se"
     normalization: NormalizationName = "pooled"
@@ -53,53 +49,16 @@ class ScaML(Method):
         check_weights(self.weights)
         check_sqrt_beta(self.sqrt_beta)
 
-    def meta_fit(self, meta: MetaData, *, seed: int = 0, n_jobs: int = 1) -> ScaMLPrior:
-        """Fit one GP to every past task."""
-        check_meta(meta)
-        seed = check_seed(seed)
-        return self._prior(meta, TaskGPs.fit(meta, kernel=self.kernel, seed=seed, n_jobs=n_jobs))
-
-    def restore(self, meta: MetaData, state: dict[str, Tensor]) -> ScaMLPrior:
-        """Condition GPs of known hyperparameters on their data."""
-        columns = meta.d + max(task.extra.shape[1] for task in meta)
-        for name in ("lengthscale", "outputscale", "noise"):
-            value, shape = state[name], (len(meta),) if name != "lengthscale" else (len(meta), columns)
-            if value.shape != shape or value.dtype != torch.float64 or not (value > 0).all():
-                raise StoreError(f"its {name} is not of shape {shape}, positive and in float64")
-        with one_thread():
-            return self._prior(meta, TaskGPs.condition(meta, kernel=self.kernel, **state))
-
-    def _prior(self, meta: MetaData, task_gps: TaskGPs) -> ScaMLPrior:
+    def prior(self, meta: MetaData, task_gps: TaskGPs) -> ScaMLPrior:
         return ScaMLPrior(self, meta, task_gps, Levels.of([task.y for task in meta]))
 
 
 @dataclass(frozen=True, eq=False)
-class ScaMLPrior(MetaPrior):
+class ScaMLPrior(ModularPrior):
     """The meta-tasks' posteriors, from which every new task's prior is made."""
 
     method: ScaML
-    meta: MetaData
-    task_gps: TaskGPs
     levels: Levels
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return self.task_gps.names
-
-    @property
-    def d(self) -> int:
-        return self.task_gps.d
-
-    def state(self) -> dict[str, Tensor]:
-        gps = self.task_gps
-        return {"lengthscale": gps.lengthscale, "outputscale": gps.outputscale, "noise": gps.noise}
-
-    def add(self, task: Task, *, seed: int = 0, n_jobs: int = 1) -> ScaMLPrior:
-        """Fit one GP to the new task; the others stay as they are."""
-        meta = self.meta.and_task(task)
-        new = self.method.meta_fit(MetaData([meta[len(meta) - 1]]), seed=seed, n_jobs=n_jobs)
-        prior = self.method.restore(meta, joined([self.state(), new.state()]))
-        return prior if self.space is None else prior.in_space(self.space)
 
     def condition(self, task: Task, *, seed: int = 0) -> ScaMLGP:
         """Learn the weights and the residual GP from the task's data and condition on them."""
@@ -112,6 +71,3 @@ class ScaMLPrior(MetaPrior):
             cache = Cache(X=task.X, z=z, mean=mean, covariance=covariance.flatten(1))
             theta = fit_weights(self.method.kernel, cache, WEIGHTS[self.method.weights], seed=seed)
             return ScaMLGP(self.task_gps, task, units, theta)
-
-    def acquisition(self, model: Model) -> AcquisitionFunction:
-        return UpperConfidenceBound(model, sqrt_beta=self.method.sqrt_beta)

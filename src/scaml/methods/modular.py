@@ -1,0 +1,77 @@
+"""Methods that learn each past task from its own data alone: one exact GP a task, fitted together."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar, Generic, Self, TypeVar
+
+import torch
+from torch import Tensor
+
+from scaml.data import MetaData, Task
+from scaml.errors import StoreError
+from scaml.kernels import KernelName
+from scaml.methods.base import MetaPrior, Method, check_meta, check_seed, joined
+from scaml.parallel import one_thread
+from scaml.task_gps import TaskGPs
+
+__all__ = ["ModularMethod", "ModularPrior"]
+
+
+Prior = TypeVar("Prior", bound="ModularPrior")
+
+
+class ModularMethod(Method, Generic[Prior]):
+    """A method whose meta-fit is line 2 of Algorithm 1."""
+
+    modular: ClassVar[bool] = True
+    kernel: KernelName
+
+    def meta_fit(self, meta: MetaData, *, seed: int = 0, n_jobs: int = 1) -> Prior:
+        """Fit one GP to every past task."""
+        check_meta(meta)
+        seed = check_seed(seed)
+        return self.prior(meta, TaskGPs.fit(meta, kernel=self.kernel, seed=seed, n_jobs=n_jobs))
+
+    def restore(self, meta: MetaData, state: dict[str, Tensor]) -> Prior:
+        """Condition GPs of known hyperparameters on their data."""
+        columns = meta.d + max(task.extra.shape[1] for task in meta)
+        for name in ("lengthscale", "outputscale", "noise"):
+            value, shape = state[name], (len(meta),) if name != "lengthscale" else (len(meta), columns)
+            if value.shape != shape or value.dtype != torch.float64 or not (value > 0).all():
+                raise StoreError(f"its {name} is not of shape {shape}, positive and in float64")
+        with one_thread():
+            return self.prior(meta, TaskGPs.condition(meta, kernel=self.kernel, **state))
+
+    @abstractmethod
+    def prior(self, meta: MetaData, task_gps: TaskGPs) -> Prior:
+        """What the method makes of the fitted GPs."""
+
+
+@dataclass(frozen=True, eq=False)
+class ModularPrior(MetaPrior):
+    """The meta-tasks' posteriors, from which every new task's model is made."""
+
+    method: ModularMethod[Any]
+    meta: MetaData
+    task_gps: TaskGPs
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self.task_gps.names
+
+    @property
+    def d(self) -> int:
+        return self.task_gps.d
+
+    def state(self) -> dict[str, Tensor]:
+        gps = self.task_gps
+        return {"lengthscale": gps.lengthscale, "outputscale": gps.outputscale, "noise": gps.noise}
+
+    def add(self, task: Task, *, seed: int = 0, n_jobs: int = 1) -> Self:
+        """Fit one GP to the new task; the others stay as they are."""
+        meta = self.meta.and_task(task)
+        new = self.method.meta_fit(MetaData([meta[len(meta) - 1]]), seed=seed, n_jobs=n_jobs)
+        prior: Self = self.method.restore(meta, joined([self.state(), new.state()]))
+        return prior if self.space is None else prior.in_space(self.space)
