@@ -30,6 +30,7 @@ ORDER = [
     "task_gps",
     "weights",
     "marginal",
+    "posterior",
     "scaml_gp",
     "process",
     "plain_gp",

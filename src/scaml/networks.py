@@ -88,7 +88,7 @@ def descend(
     """
     speed = rate if callable(rate) else lambda _step: rate
     optimizer = torch.optim.Adam(module.parameters(), lr=speed(0))
-    best, kept, waited, step = math.inf, _copy(module), 0, 0
+    best, step = _Best(module, held_out, patience), 0
     for step in range(steps):
         for group in optimizer.param_groups:
             group["lr"] = speed(step)
@@ -100,26 +100,43 @@ def descend(
                 f"The loss of {what} became {value.item()} on task {task!r} at step {step}; look for "
                 "values of y that dwarf the others, or lower the learning rate."
             )
-        value.backward()  # type: ignore[no-untyped-call]
+        value.backward()
         optimizer.step()
         if progress and ((step + 1) % max(1, steps // _RATE_OF_NEWS) == 0 or step + 1 == steps):
             progress(step + 1, steps)
-        if held_out and ((step + 1) % every == 0 or step + 1 == steps):
-            module.eval()
-            with torch.no_grad():
-                now = held_out()
-            if now < best:
-                best, kept, waited = now, _copy(module), 0
-            else:
-                waited += 1
-            if waited >= patience:
-                break
-    if held_out and math.isfinite(best):
-        module.load_state_dict(kept)
-    module.eval()
-    if progress:
+        if ((step + 1) % every == 0 or step + 1 == steps) and best.look():
+            break
+    best.take()
+    if progress and step + 1 < steps:
         progress(steps, steps)
     return step + 1
+
+
+class _Best:
+    """The parameters at the lowest held-out loss so far."""
+
+    def __init__(self, module: nn.Module, held_out: Callable[[], float] | None, patience: int) -> None:
+        self._module, self._held_out, self._patience = module, held_out, patience
+        self._lowest, self._kept, self._waited = math.inf, _copy(module), 0
+
+    def look(self) -> bool:
+        """Whether enough looks in a row brought no improvement."""
+        if self._held_out is None:
+            return False
+        self._module.eval()
+        with torch.no_grad():
+            now = self._held_out()
+        if now < self._lowest:
+            self._lowest, self._kept, self._waited = now, _copy(self._module), 0
+        else:
+            self._waited += 1
+        return self._waited >= self._patience
+
+    def take(self) -> None:
+        """Put the best parameters back."""
+        if math.isfinite(self._lowest):
+            self._module.load_state_dict(self._kept)
+        self._module.eval()
 
 
 def _copy(module: nn.Module) -> dict[str, Tensor]:

@@ -17,14 +17,12 @@ import torch
 from botorch.acquisition.objective import PosteriorTransform
 from botorch.models.model import FantasizeMixin, Model
 from botorch.posteriors import Posterior
-from gpytorch.distributions import MultivariateNormal
-from linear_operator import to_linear_operator
+from gpytorch.likelihoods import GaussianLikelihood
 from torch import Tensor
 
-from scaml.errors import SettingError
 from scaml.linalg import cholesky
 from scaml.normalization import Units
-from scaml.scaml_gp import ScaMLPosterior
+from scaml.posterior import check_outputs, likelihood_of, posterior_of
 
 __all__ = ["Process"]
 
@@ -80,21 +78,17 @@ class Process(Model, FantasizeMixin):
         Returns:
             A posterior over `batch x q x 1`.
         """
-        if output_indices is not None and any(i not in (0, -1) for i in output_indices):
-            raise SettingError(f"The outputs {output_indices} were asked for; the one output is 0.")
+        check_outputs(output_indices)
         mean, covariance = self.moments(X.double())
         variance = covariance.diagonal(dim1=-2, dim2=-1)
         covariance = covariance + torch.diag_embed(variance.clamp_min(_LEAST_VARIANCE) - variance)
-        covariance = covariance * self.units.scale.square()
-        if isinstance(observation_noise, Tensor):
-            covariance = covariance + torch.diag_embed(observation_noise.squeeze(-1).expand(mean.shape))
-        elif observation_noise:
-            noise = self.noise * self.units.scale.square()
-            covariance = covariance + torch.diag_embed(noise.expand(mean.shape))
-        location = self.units.offset + self.units.scale * mean
-        posterior = ScaMLPosterior(MultivariateNormal(location, to_linear_operator(covariance)))
-        return (
-            posterior if posterior_transform is None else posterior_transform(posterior=posterior, X=X)
+        return posterior_of(
+            (mean, covariance),
+            self.units,
+            self.noise,
+            X=X,
+            observation_noise=observation_noise,
+            posterior_transform=posterior_transform,
         )
 
     def condition_on_observations(
@@ -114,9 +108,13 @@ class Process(Model, FantasizeMixin):
 
     def subset_output(self, idcs: list[int]) -> Process:
         """The model itself: there is one output."""
-        if any(i not in (0, -1) for i in idcs):
-            raise SettingError(f"The outputs {idcs} were asked for; the one output is 0.")
+        check_outputs(idcs)
         return self
+
+    @property
+    def likelihood(self) -> GaussianLikelihood:
+        """The observation noise in the units of y, for BoTorch's sake."""
+        return likelihood_of(self.noise * self.units.scale.square())
 
     @property
     def num_outputs(self) -> int:

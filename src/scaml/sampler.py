@@ -39,9 +39,9 @@ __all__ = ["ScaMLSampler"]
 _logger = logging.getLogger("optuna.scaml")
 _FINISHED = (TrialState.COMPLETE, TrialState.PRUNED)
 _WEIGHTS = "scaml:weights"
-# The paper's 3 spends most of a short study on corners that no past study has been to; 1 can get stuck at
-# one point (`make spaces`: Branin with one more parameter in the past). A provisional choice, until the
-# defaults are studied on all problems together.
+# The paper's 3 spends most of a short study on corners that no past study has been to; 1 can get stuck
+# at one point (`make spaces`: Branin with one more parameter in the past). A provisional choice, until
+# the defaults are studied on all problems together.
 _SQRT_BETA = 2.0
 _TRIES = 10  # to find parameters that no other worker has taken meanwhile
 

@@ -23,37 +23,23 @@ import torch
 from botorch.acquisition.objective import PosteriorTransform
 from botorch.models.gpytorch import GPyTorchModel
 from botorch.models.model import FantasizeMixin
-from botorch.posteriors import GPyTorchPosterior, Posterior
-from gpytorch.constraints import Positive
+from botorch.posteriors import Posterior
 from gpytorch.distributions import MultivariateNormal
 from gpytorch.likelihoods import GaussianLikelihood
-from linear_operator import to_linear_operator
 from torch import Tensor
 
 from scaml.data import Task
-from scaml.errors import SettingError
 from scaml.kernels import correlation, squared_distance
 from scaml.linalg import cholesky
 from scaml.marginal import Marginal
 from scaml.normalization import Units
+from scaml.posterior import check_outputs, likelihood_of, posterior_of
 from scaml.task_gps import TaskGPs
 from scaml.weights import Hyperparameters
 
-__all__ = ["ScaMLGP", "ScaMLPosterior"]
+__all__ = ["ScaMLGP"]
 
 _LEAST_VARIANCE = 1e-12  # of the prior variance
-
-
-class ScaMLPosterior(GPyTorchPosterior):
-    """A joint normal whose variance is exact in any unit of y.
-
-    GPyTorch lifts variances below 1e-10 with a warning, which is a statement about units.
-    """
-
-    @property
-    def variance(self) -> Tensor:
-        covariance: Tensor = self.distribution.lazy_covariance_matrix.to_dense()
-        return covariance.diagonal(dim1=-2, dim2=-1).unsqueeze(-1)
 
 
 class ScaMLGP(GPyTorchModel, FantasizeMixin):
@@ -204,18 +190,14 @@ class ScaMLGP(GPyTorchModel, FantasizeMixin):
         Returns:
             A posterior over `batch x q x 1`.
         """
-        if output_indices is not None:
-            self._check_outputs(output_indices)
-        mean, covariance = self.moments(X.to(self._X))
-        covariance = (covariance * self.y_scale.square()).expand(*mean.shape, mean.shape[-1])
-        if isinstance(observation_noise, Tensor):
-            covariance = covariance + torch.diag_embed(observation_noise.squeeze(-1).expand(mean.shape))
-        elif observation_noise:
-            covariance = covariance + torch.diag_embed(self._noise_variance.expand(mean.shape))
-        normal = MultivariateNormal(self.y_offset + self.y_scale * mean, to_linear_operator(covariance))
-        posterior = ScaMLPosterior(normal)
-        return (
-            posterior if posterior_transform is None else posterior_transform(posterior=posterior, X=X)
+        check_outputs(output_indices)
+        return posterior_of(
+            self.moments(X.to(self._X)),
+            Units(self.y_offset, self.y_scale),
+            self.noise,
+            X=X,
+            observation_noise=observation_noise,
+            posterior_transform=posterior_transform,
         )
 
     def forward(self, X: Tensor) -> MultivariateNormal:
@@ -256,12 +238,8 @@ class ScaMLGP(GPyTorchModel, FantasizeMixin):
 
     def subset_output(self, idcs: list[int]) -> ScaMLGP:
         """The model itself: there is one output."""
-        self._check_outputs(idcs)
+        check_outputs(idcs)
         return self
-
-    def _check_outputs(self, indices: list[int]) -> None:
-        if any(i not in (0, -1) for i in indices):
-            raise SettingError(f"The outputs {indices} were asked for; ScaMLGP has the one output 0.")
 
     @property
     def batch_shape(self) -> torch.Size:
@@ -281,13 +259,7 @@ class ScaMLGP(GPyTorchModel, FantasizeMixin):
     @property
     def likelihood(self) -> GaussianLikelihood:
         """The observation noise in the units of y, for GPyTorch's sake."""
-        likelihood = GaussianLikelihood(noise_constraint=Positive()).double()
-        likelihood.noise = self._noise_variance
-        return likelihood.eval().requires_grad_(False)
-
-    @property
-    def _noise_variance(self) -> Tensor:
-        return self.noise * self.y_scale.square()
+        return likelihood_of(self.noise * self.y_scale.square())
 
     def load_state_dict(
         self,

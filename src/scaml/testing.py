@@ -39,6 +39,7 @@ class MetaLearnerTestCase:
     method: ClassVar[Method]
     tolerance: ClassVar[float] = 1e-3
     d: ClassVar[int] = 2
+    _fitted: ClassVar[MetaPrior]
 
     # The problem: a bowl that moves a little from task to task, on levels and in units of its own.
 
@@ -68,10 +69,13 @@ class MetaLearnerTestCase:
         generator = torch.Generator().manual_seed(2)
         return torch.rand(*shape, self.d, generator=generator, dtype=torch.float64)
 
-    @pytest.fixture(scope="class")
+    @pytest.fixture
     def prior(self) -> MetaPrior:
         """The method's prior on the usual past, fitted once a class."""
-        return self.method.meta_fit(self.past(), seed=0)
+        cls = type(self)
+        if "_fitted" not in vars(cls):
+            cls._fitted = self.method.meta_fit(self.past(), seed=0)
+        return cls._fitted
 
     def check(self, model: Model) -> None:
         """Finite means and finite, positive variances, of the right shapes, and a usable default."""
@@ -170,8 +174,8 @@ class MetaLearnerTestCase:
         prior.save(path)
         twin = load(path, method=self.method)
         assert twin.names == prior.names
-        for n in (0, 4):
-            assert torch.equal(suggest(twin, self.task(n), seed=0), suggest(prior, self.task(n), seed=0))
+        for task in (self.task(0), self.task(4)):
+            assert torch.equal(suggest(twin, task, seed=0), suggest(prior, task, seed=0))
 
     def test_one_more_task(self, prior: MetaPrior) -> None:
         more = Task(*_data(self.past((10,))[0]), name="one more")
