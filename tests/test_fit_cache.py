@@ -17,11 +17,12 @@ from torch import Tensor
 import scaml.task_gps
 from scaml import MetaData, ScaML, Task, TaskGPs
 from scaml.errors import StoreError
-from scaml.fit import Fit, FitInput, fit_gps
+from scaml.fit import FitInput
 from scaml.fit_cache import meta_fit_cached
 from scaml.methods.base import MetaPrior, Method
 from scaml.methods.gpbo import GPBO
 from scaml.methods.scaml import ScaMLPrior
+from scaml.relevance import fit_relevant
 from tests.cases import meta_data, smooth, task_of
 from tests.foreign import FITS, Foreign, ForeignPrior
 
@@ -60,11 +61,11 @@ def fitted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names of all tasks that were fitted since."""
     names: list[str] = []
 
-    def counting(inputs: list[FitInput], **settings: Any) -> Fit:
+    def counting(inputs: list[FitInput], extra: int, **settings: Any) -> Tensor:
         names.extend(item.name for item in inputs)
-        return fit_gps(inputs, **settings)
+        return fit_relevant(inputs, extra, **settings)
 
-    monkeypatch.setattr(scaml.task_gps, "fit_gps", counting)
+    monkeypatch.setattr(scaml.task_gps, "fit_relevant", counting)
     return names
 
 

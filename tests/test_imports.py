@@ -27,6 +27,7 @@ ORDER = [
     "minimize",
     "normalization",
     "fit",
+    "relevance",
     "task_gps",
     "weights",
     "marginal",

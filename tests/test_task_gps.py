@@ -11,11 +11,7 @@ from hypothesis import strategies as st
 from scaml import FitError, MetaData, Task, TaskGPs
 from scaml.kernels import KernelName
 from tests import botorch_baseline
-from tests.cases import meta_data, pair
-
-
-def query(*shape: int) -> torch.Tensor:
-    return torch.rand(*shape, generator=torch.Generator().manual_seed(4), dtype=torch.float64)
+from tests.cases import meta_data, pair, query
 
 
 @pytest.mark.parametrize("kernel", ["se", "matern52"])
@@ -84,33 +80,6 @@ def test_a_parameter_of_infinite_lengthscale_is_not_known_to_the_task() -> None:
     )
     torch.testing.assert_close(gps.mean(X), one_dimensional.mean(X[:, :1]))
     torch.testing.assert_close(gps.covariance(X), one_dimensional.covariance(X[:, :1]))
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_a_column_of_the_past_alone_may_be_irrelevant(seed: int) -> None:
-    """Under the paper's lengthscale prior it could not be, and predictions would be worse for it."""
-    (task,) = meta_data((32,), 2, seed)
-    other = torch.rand(32, 1, generator=torch.Generator().manual_seed(seed), dtype=torch.float64) - 0.5
-    more = Task(task.X, task.y, extra=other)
-    plain, gps = (TaskGPs.fit(MetaData([t]), kernel="se", seed=0, n_jobs=1) for t in (task, more))
-    assert gps.lengthscale[0, 2] > 3.0
-    X = query(200, 2)
-    assert (gps.mean(X) - plain.mean(X)).square().mean().sqrt() < 0.05
-
-
-def test_a_column_of_the_past_alone_that_matters_is_used() -> None:
-    (task,) = meta_data((32,), 2, 0)
-    other = torch.rand(32, 1, generator=torch.Generator().manual_seed(1), dtype=torch.float64) - 0.5
-    bump = 2.0 * task.y.std() * other[:, 0].square()
-    gps, plain = (
-        TaskGPs.fit(MetaData([t]), kernel="se", seed=0, n_jobs=1)
-        for t in (Task(task.X, task.y + bump, extra=other), task)
-    )
-    X = query(200, 2)
-    # Held at 0, where the bump is 0, the task is what it is without the column.
-    predicted = gps.y_mean + gps.y_std * gps.mean(X)[0]
-    expected = plain.y_mean + plain.y_std * plain.mean(X)[0]
-    assert (predicted - expected).square().mean().sqrt() < 0.15 * plain.y_std
 
 
 @given(

@@ -106,7 +106,7 @@ class KernelPriors:
     """Priors of one GP's θ = (log lengthscales, log outputscale, log noise variance), d + 2 long.
 
     The last `free` lengthscales, those of columns that the new space does not have, are uniform within
-    their bounds: the paper has no such columns, and its Γ(3, 6) would not let one be irrelevant.
+    their bounds (`relevance` says why).
     """
 
     lengthscale: Prior

@@ -7,10 +7,12 @@ import logging
 import os
 import threading
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 import optuna
+from botorch.models.model import Model
 from optuna.distributions import (
     BaseDistribution,
     CategoricalDistribution,
@@ -20,7 +22,9 @@ from optuna.distributions import (
 from optuna.samplers import BaseSampler, RandomSampler
 from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
+from torch import Tensor
 
+from scaml.acquisition import UpperConfidenceBound
 from scaml.data import LARGEST_Y, MetaData, Task
 from scaml.errors import SettingError, SpaceError
 from scaml.fit_cache import meta_fit_cached
@@ -39,10 +43,15 @@ __all__ = ["ScaMLSampler"]
 _logger = logging.getLogger("optuna.scaml")
 _FINISHED = (TrialState.COMPLETE, TrialState.PRUNED)
 _WEIGHTS = "scaml:weights"
-# The paper's 3 spends most of a short study on corners that no past study has been to; 1 can get stuck
-# at one point (`make spaces`: Branin with one more parameter in the past). A provisional choice, until
-# the defaults are studied on all problems together.
-_SQRT_BETA = 2.0
+# The paper's 3 spends most of a short study on corners that no past study has been to. A provisional
+# choice, until the defaults are studied on all problems together.
+_SQRT_BETA = 1.0
+# A point this close, in every coordinate, to one that was evaluated says nothing new. Where the model
+# is sure of too much, a timid UCB would return to it for the rest of the study: √β doubles until it
+# does not.
+_REPEATED = 1e-3
+_DOUBLINGS = 10
+_LEAST_SQRT_BETA = 0.1
 _TRIES = 10  # to find parameters that no other worker has taken meanwhile
 
 
@@ -168,7 +177,7 @@ class ScaMLSampler(BaseSampler):
         params: dict[str, Any] = {}
         for attempt in range(_TRIES):
             pending = space.encode_all(reserved(study, trial, space, known))
-            x = choose(prior, model, task, 1, pending, seed + attempt)
+            x = _news(prior, model, task, pending, seed + attempt)
             params = space.decode(x[0])
             reserve(study, trial, params)
             if is_ours(study, trial, space, known, x):
@@ -261,6 +270,20 @@ class ScaMLSampler(BaseSampler):
                 self._method, meta, folder=self._cache, seed=self._fit_seed, n_jobs=self._n_jobs
             )
         return prior.in_space(space), matching
+
+
+def _news(prior: MetaPrior, model: Model, task: Task, pending: Tensor, seed: int) -> Tensor:
+    """The next point, `1 x d`, by a bolder UCB where the prior's own repeats an evaluation."""
+    x = choose(prior, model, task, 1, pending, seed)
+    own = prior.acquisition(model)
+    if isinstance(own, UpperConfidenceBound):
+        for doublings in range(1, _DOUBLINGS + 1):
+            if not ((task.X - x).abs().amax(-1) < _REPEATED).any():
+                break
+            sqrt_beta = 2.0**doublings * max(float(own.beta) ** 0.5, _LEAST_SQRT_BETA)
+            bolder = partial(UpperConfidenceBound, sqrt_beta=sqrt_beta)
+            x = choose(prior, model, task, 1, pending, seed, acquisition=bolder)
+    return x
 
 
 def _check_arguments(

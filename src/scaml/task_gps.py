@@ -9,17 +9,17 @@ $$\mu_m(x) = u_m(x)^T L_m^{-1} y_m, \qquad
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 
 import torch
 from torch import Tensor
 
 from scaml.data import MetaData, Task
-from scaml.fit import FitInput, fit_gps
-from scaml.hyperpriors import META_TASK
+from scaml.fit import FitInput
 from scaml.kernels import KernelName, correlation, squared_distance
 from scaml.linalg import cholesky
 from scaml.normalization import Units, standardize
+from scaml.relevance import fit_relevant
 
 __all__ = ["TaskGPs"]
 
@@ -61,9 +61,7 @@ class TaskGPs:
                 FitInput(meta.names[m], meta[m].inputs, _standardized(meta[m], units[m]))
                 for m in chosen
             ]
-            priors = replace(META_TASK, free=shape[1])
-            fit = fit_gps(inputs, kernel=kernel, seed=seed, priors=priors, n_jobs=n_jobs)
-            fitted = fit.theta.exp()
+            fitted = fit_relevant(inputs, shape[1], kernel=kernel, seed=seed, n_jobs=n_jobs)
             for m, values in zip(chosen, fitted, strict=True):
                 theta[m, :-2][columns[m]] = values[:-2]
                 theta[m, -2:] = values[-2:]
