@@ -14,10 +14,7 @@ the same parameters are evaluated once.
 from __future__ import annotations
 
 import argparse
-import json
 import math
-import platform
-import subprocess
 import tempfile
 import time
 import warnings
@@ -28,7 +25,6 @@ from typing import Any
 
 import numpy as np
 import optuna
-import sklearn
 import torch
 from rich.console import Console
 from rich.progress import Progress
@@ -43,6 +39,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
+from benchmarks.report import provenance, write
 from scaml.bench.datasets import load, names
 
 PAST = (
@@ -369,29 +366,24 @@ def main() -> None:
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
     start = time.perf_counter()
+    source = provenance(
+        f"python -m benchmarks.optuna_transfer --seeds {arguments.seeds} --trials {arguments.trials} "
+        f"--new {arguments.new}" + " --stand-in" * arguments.stand_in
+    )
     results = []
     with threadpool_limits(1), tempfile.TemporaryDirectory() as folder:
         for search in SEARCHES:
             results.append(measure(search, f"sqlite:///{Path(folder) / 'past.db'}", arguments))
             show(results[-1])
-    revision = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False
+    write(
+        arguments.out,
+        source,
+        seconds=time.perf_counter() - start,
+        past_data_sets=list(PAST),
+        past_trials=PAST_TRIALS,
+        rows_at_most=ROWS,
+        results=results,
     )
-    report = {
-        "command": f"python -m benchmarks.optuna_transfer --seeds {arguments.seeds} "
-        f"--trials {arguments.trials} --new {arguments.new}" + " --stand-in" * arguments.stand_in,
-        "revision": revision.stdout.strip(),
-        "python": platform.python_version(),
-        "optuna": optuna.__version__,
-        "scikit-learn": sklearn.__version__,
-        "torch": torch.__version__,
-        "seconds": time.perf_counter() - start,
-        "past_data_sets": list(PAST),
-        "past_trials": PAST_TRIALS,
-        "rows_at_most": ROWS,
-        "results": results,
-    }
-    arguments.out.write_text(json.dumps(report, indent=2) + "\n")
     console.print(f"Written: {arguments.out}")
 
 

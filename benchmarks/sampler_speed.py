@@ -7,8 +7,6 @@ written to `benchmarks/sampler_speed.json`.
 from __future__ import annotations
 
 import argparse
-import json
-import subprocess
 import tempfile
 import time
 from collections.abc import Callable
@@ -21,6 +19,7 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.report import provenance, write
 from scaml import ScaMLSampler
 
 PAST, PAST_TRIALS, DONE = 20, 100, 50
@@ -111,7 +110,7 @@ def main() -> None:
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     optuna.logging.set_verbosity(optuna.logging.ERROR)
-    results = []
+    source, results = provenance("make sampler-speed"), []
     for name, space in (("numbers", numbers), ("mixed", mixed)):
         console.print(f"[dim]measuring {name} ...[/dim]")
         results.append(measure(name, space, arguments.repeats))
@@ -120,11 +119,7 @@ def main() -> None:
             if key != "what":
                 table.add_row(key, f"{value:.4g}")
         console.print(table)
-    revision = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False
-    ).stdout.strip()
-    report = {"command": "make sampler-speed", "revision": revision, "results": results}
-    arguments.out.write_text(json.dumps(report, indent=2) + "\n")
+    write(arguments.out, source, results=results)
 
 
 if __name__ == "__main__":

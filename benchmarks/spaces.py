@@ -7,8 +7,6 @@ parameter on either side must cost little; a past that shares nothing must be as
 from __future__ import annotations
 
 import argparse
-import json
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +18,7 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
+from benchmarks.report import provenance, write
 from scaml import ScaMLSampler
 from scaml.bench import FAMILIES
 
@@ -99,6 +98,7 @@ def main() -> None:
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     optuna.logging.set_verbosity(optuna.logging.ERROR)
+    source = provenance("make spaces")
     results: list[dict[str, Any]] = []
     with Progress(console=console) as progress:
         bar = progress.add_task("runs", total=len(arguments.families) * len(CASES) * arguments.runs)
@@ -122,11 +122,7 @@ def main() -> None:
     for row in results:
         table.add_row(row["family"], row["case"], f"{row['mean']:.4g}", f"{row['standard_error']:.2g}")
     console.print(table)
-    revision = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False
-    ).stdout.strip()
-    report = {"command": "make spaces", "revision": revision, "results": results}
-    arguments.out.write_text(json.dumps(report, indent=1) + "\n")
+    write(arguments.out, source, results=results)
 
 
 if __name__ == "__main__":

@@ -7,21 +7,18 @@ Run by `make speed`: one BLAS thread, medians of several runs, ratios printed an
 from __future__ import annotations
 
 import argparse
-import json
-import platform
-import subprocess
 import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import botorch
 import numpy as np
 import torch
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.report import provenance, write
 from scaml import MetaData, ScaML, Task, suggest
 from scaml.acquisition import RAW_POINTS, RESTARTS
 from scaml.bench import FAMILIES
@@ -180,6 +177,7 @@ def main() -> None:
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     repeats = arguments.repeats
+    source = provenance("make speed")
     stages: list[tuple[str, Callable[[], dict[str, Any]]]] = [
         ("meta-fit, small", lambda: meta_fit("branin", 8, 32, repeats)),
         ("step, small", lambda: step("branin", 8, 32, 20, repeats)),
@@ -192,20 +190,7 @@ def main() -> None:
         console.print(f"[dim]measuring {name} ...[/dim]")
         results.append(stage())
         show(results[-1:])
-    revision = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False
-    )
-    report = {
-        "command": "make speed",
-        "revision": revision.stdout.strip(),
-        "python": platform.python_version(),
-        "torch": torch.__version__,
-        "botorch": botorch.__version__,
-        "threads": torch.get_num_threads(),
-        "repeats": repeats,
-        "results": results,
-    }
-    arguments.out.write_text(json.dumps(report, indent=2) + "\n")
+    write(arguments.out, source, threads=torch.get_num_threads(), repeats=repeats, results=results)
     console.print(f"Written: {arguments.out}")
 
 

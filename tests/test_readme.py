@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -21,6 +23,19 @@ def test_examples_of_the_readme(capsys: pytest.CaptureFixture[str]) -> None:
     for example in examples:
         exec(compile(example, "README.md", "exec"), names)
     assert "past-0.4" in capsys.readouterr().out
+
+
+def test_examples_of_the_methods_page(tmp_path: Path) -> None:
+    """The method of the page's reader passes the suite, as the page says."""
+    first, mine = blocks("docs/methods.md")
+    exec(compile(first, "methods.md", "exec"), {})
+    page = tmp_path / "average.py"
+    page.write_text(mine, encoding="utf-8")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(page)]
+    result = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
+    assert result.returncode == 0, result.stdout[-2000:]
+    assert "passed" in result.stdout
+    assert "failed" not in result.stdout
 
 
 def test_links_of_the_readme_lead_somewhere() -> None:

@@ -1,4 +1,4 @@
-"""The command line: `scaml demo`. The only place that prints."""
+"""The command line: `scaml demo`, `scaml methods`. The only place that prints."""
 
 from __future__ import annotations
 
@@ -169,6 +169,19 @@ def demo(
             raise _unwritable(path, error) from error
     _show(result)
     typer.echo(f"Figure: {path}")
+
+
+@app.command("methods", epilog="Example: scaml methods")
+def methods_() -> None:
+    """List the meta-learning methods: name, publication, cost, and one line on each."""
+    from scaml import methods
+
+    table = Table("method", "publication", "what it does", "cost", show_lines=True)
+    for name in methods.__all__:
+        cls = getattr(methods, name)
+        if issubclass(cls, methods.Method) and cls is not methods.Method:
+            table.add_row(name, cls.publication, cls.summary, cls.cost)
+    Console().print(table)
 
 
 @contextmanager

@@ -1,0 +1,300 @@
+r"""StackGP (Golovin et al., "Google Vizier", KDD 2017, section 3.3): GPs stacked in the order of tasks.
+
+Level i is a GP on what the levels below leave unexplained of its own data, the new task is the top:
+
+$$\mu_i(x) = \mu'_i(x) + \mu_{i-1}(x), \qquad \mu'_i \text{ fitted to } z_i - \mu_{i-1}(X_i).$$
+
+Choices:
+
+- z_i is y_i standardized by itself (the paper's appendix C.1), and so is the top's. A residual is not
+  standardized again: μ_{i-1} is the prior mean of level i in units of z_i (the paper: "the posterior
+  mean function of each GP is used as the prior mean function of the next GP"), and so is μ'_i.
+- The variance is the top residual GP's alone (the paper: "only the information about the mean
+  prediction is propagated"). Vizier combines deviations instead, `deviations="geometric"`:
+  $\sigma_i = {\sigma'_i}^{\beta_i} \sigma_{i-1}^{1-\beta_i}$ with
+  $\beta_i = \alpha |D_i| / (\alpha |D_i| + |D_{i-1}|)$, σ_1 = σ'_1. Deviations say nothing of two
+  points at once: their covariance is then σ(x) σ(x') times the top GP's correlation. A top without
+  data has β = 0: the deviation is that of the stack below.
+- The top's lengthscales have the prior LogNormal(0.5, 1.5); all else has the priors of a meta-task
+  (appendix: only ScaML-GP has another prior of the outputscale).
+- A past task that lacks parameters of the space takes the levels below at the centre of those. Columns
+  that only a past task has belong to its own level; the levels below do not see them.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import ClassVar, Literal, NamedTuple, Self, get_args
+
+import torch
+from torch import Tensor
+
+from scaml.data import MetaData, Task
+from scaml.errors import SettingError, StoreError
+from scaml.fit import FitInput
+from scaml.hyperpriors import META_TASK, TEST_TASK
+from scaml.kernels import KernelName, check_kernel, correlation, left_factor, right_factor
+from scaml.methods.base import MetaPrior, Method, check_meta, check_seed, check_sqrt_beta
+from scaml.normalization import Units, standardize
+from scaml.parallel import effective_n_jobs, one_thread
+from scaml.plain_gp import fit_plain_gp
+from scaml.process import Process
+from scaml.relevance import fit_relevant
+from scaml.scaml_gp import ScaMLGP
+from scaml.task_gps import TaskGPs
+
+__all__ = ["Stack", "StackGP", "StackGPPrior"]
+
+DeviationsName = Literal["top", "geometric"]
+
+_TOP = replace(META_TASK, lengthscale=TEST_TASK.lengthscale)
+_STANDARDIZED = Units(torch.zeros((), dtype=torch.float64), torch.ones((), dtype=torch.float64))
+_CENTRE = 0.5
+_LEAST_VARIANCE = 1e-12  # of a level's prior variance
+# Entries of the tensors by which all levels' variances are computed: larger ones fall out of the cache.
+_CACHED_ENTRIES = 2**18
+
+
+@dataclass(frozen=True)
+class StackGP(Method):
+    """StackGP; the order of the past tasks is the order of the levels.
+
+    Args:
+        kernel: "se" or "matern52".
+        deviations: "top", the top level's alone, or Vizier's "geometric" mean of all levels'.
+        alpha: α, how much more a point of a level counts than one of the level below in that mean.
+        sqrt_beta: √β of the default acquisition function, UCB.
+    """
+
+    ordered: ClassVar[bool] = True
+    publication: ClassVar[str] = "Golovin et al., KDD 2017"
+    cost: ClassVar[str] = "one exact GP a task, one after the other; a step grows with M N n_t + n_t³"
+    summary: ClassVar[str] = "A stack of GPs, each on the residuals of the ones before it; means alone."
+
+    kernel: KernelName = "se"
+    deviations: DeviationsName = "top"
+    alpha: float = 1.0
+    sqrt_beta: float = 3.0
+
+    def __post_init__(self) -> None:
+        check_kernel(self.kernel)
+        if self.deviations not in get_args(DeviationsName):
+            raise SettingError(f"deviations is {self.deviations!r}; choose 'top' or 'geometric'.")
+        if not (isinstance(self.alpha, int | float) and 0 < self.alpha < math.inf):
+            raise SettingError(f"alpha is {self.alpha!r}; give a positive number.")
+        check_sqrt_beta(self.sqrt_beta)
+
+    def meta_fit(self, meta: MetaData, *, seed: int = 0, n_jobs: int = 1) -> StackGPPrior:
+        """Fit one level after the other; there is nothing to do side by side, whatever n_jobs is."""
+        check_meta(meta)
+        seed = check_seed(seed)
+        effective_n_jobs(n_jobs)
+        with one_thread():
+            return _stacked(self, meta, [], seed)
+
+    def restore(self, meta: MetaData, state: dict[str, Tensor]) -> StackGPPrior:
+        """Stack GPs of known hyperparameters."""
+        columns = meta.d + max(task.extra.shape[1] for task in meta)
+        for name in ("lengthscale", "outputscale", "noise"):
+            value, shape = state[name], (len(meta),) if name != "lengthscale" else (len(meta), columns)
+            if value.shape != shape or value.dtype != torch.float64 or not (value > 0).all():
+                raise StoreError(f"its {name} is not of shape {shape}, positive and in float64")
+        with one_thread():
+            return _stacked(self, meta, _rows(state, meta), 0)
+
+
+@dataclass(frozen=True, eq=False)
+class StackGPPrior(MetaPrior):
+    """The stack without its top.
+
+    Args:
+        method: The settings.
+        meta: The past tasks, the lowest level first.
+        levels: μ'_i and its deviations: the GPs of the residuals, in units of each task's y_std.
+    """
+
+    method: StackGP
+    meta: MetaData
+    levels: TaskGPs
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self.levels.names
+
+    @property
+    def d(self) -> int:
+        return self.levels.d
+
+    def state(self) -> dict[str, Tensor]:
+        gps = self.levels
+        return {"lengthscale": gps.lengthscale, "outputscale": gps.outputscale, "noise": gps.noise}
+
+    def add(self, task: Task, *, seed: int = 0, n_jobs: int = 1) -> Self:
+        """Fit one more level; those below do not change."""
+        meta = self.meta.and_task(task)
+        seed = check_seed(seed)
+        effective_n_jobs(n_jobs)
+        with one_thread():
+            levels = _stacked(self.method, meta, _rows(self.state(), self.meta), seed).levels
+        prior = replace(self, meta=meta, levels=levels)
+        return prior if self.space is None else prior.in_space(self.space)
+
+    def condition(self, task: Task, *, seed: int = 0) -> Stack:
+        """Fit the top level to what the stack leaves unexplained of the task's data."""
+        self.check_task(task)
+        seed = check_seed(seed)
+        with one_thread():
+            units = standardize(task.y)
+            below = _Means(self.levels)
+            residual = (task.y - units.offset) / units.scale - below(task.X)
+            top = fit_plain_gp(
+                Task(task.X, residual, name=task.name),
+                _STANDARDIZED,
+                kernel=self.method.kernel,
+                seed=seed,
+                priors=_TOP,
+            )
+            powers = None
+            if self.method.deviations == "geometric":
+                sizes = [past.n for past in self.meta] + [task.n]
+                powers = _powers(sizes, self.method.alpha)
+            return Stack(self.levels, top, units, powers=powers)
+
+
+class Stack(Process):
+    """All levels added up. In the units of the new task.
+
+    Args:
+        levels: The GPs of the past tasks' residuals.
+        top: The GP of the new task's residual, standardized.
+        units: Offset and scale of the new task's y.
+        powers: M + 1 exponents of all levels' deviations, the top's last; None for the top's alone.
+    """
+
+    def __init__(
+        self, levels: TaskGPs, top: ScaMLGP, units: Units, *, powers: Tensor | None = None
+    ) -> None:
+        super().__init__(units, top.noise)
+        self.levels = levels
+        self.top = top
+        self.powers = powers
+        self._below = _Means(levels)
+
+    def moments(self, X: Tensor) -> tuple[Tensor, Tensor]:
+        mean, covariance = self.top.moments(X)
+        if self.powers is not None:
+            stretch = self._stretch(X, covariance.diagonal(dim1=-2, dim2=-1), self.powers)
+            covariance = stretch.unsqueeze(-1) * covariance * stretch.unsqueeze(-2)
+        return self._below(X) + mean, covariance
+
+    def cross(self, X: Tensor, Z: Tensor) -> Tensor:
+        covariance = self.top.cross(X, Z)
+        if self.powers is None:
+            return covariance
+        variances = (self.top.moments(P.unsqueeze(-2))[1][..., 0, 0] for P in (X, Z))
+        left, right = (self._stretch(P, v, self.powers) for P, v in zip((X, Z), variances, strict=True))
+        return left.unsqueeze(-1) * covariance * right.unsqueeze(-2)
+
+    def _stretch(self, X: Tensor, variance: Tensor, powers: Tensor) -> Tensor:
+        """σ(x) / σ'_t(x), `batch x q`, from σ'_t²: what turns the top's covariance into the stack's."""
+        at_once = max(1, _CACHED_ENTRIES // self.levels.targets.numel())
+        parts = X.reshape(-1, X.shape[-1]).split(at_once)
+        least = _LEAST_VARIANCE * self.levels.outputscale.unsqueeze(-1)
+        logs = [self.levels.variance(part).clamp_min(least).log() for part in parts]
+        below = torch.cat([powers[:-1] @ part for part in logs]).view(X.shape[:-1])
+        return torch.exp(0.5 * (below + (powers[-1] - 1.0) * variance.log()))
+
+
+class _Means:
+    """Σ μ'_i of some levels: a sum of kernels at their points, for which no variance is computed."""
+
+    def __init__(self, levels: TaskGPs) -> None:
+        self._kernel, self._d = levels.kernel, levels.d
+        inverse = levels.lengthscale.reciprocal().unsqueeze(1)
+        right = right_factor(levels.X * inverse)
+        # Queries are 0 in the columns that only past tasks have: those count in |b|² alone.
+        right = torch.cat([right[..., : self._d], right[..., -2:]], dim=-1)
+        self._inverse, self._right = inverse[..., : self._d], right.mT.contiguous()
+        # u^T L^-1 r = R (o L^-1)^T L^-1 r.
+        self._coefficients = levels.whitener.mT @ levels.targets.unsqueeze(-1)
+
+    def __call__(self, X: Tensor) -> Tensor:
+        """`batch x q` at `batch x q x d`, standardized; differentiable."""
+        left = left_factor(X.reshape(-1, self._d) * self._inverse)
+        R = correlation(self._kernel, torch.matmul(left, self._right).clamp_min_(0.0))
+        return torch.matmul(R, self._coefficients).sum(0).view(X.shape[:-1])
+
+
+class _Row(NamedTuple):
+    """Hyperparameters of one level."""
+
+    lengthscale: Tensor  # of its columns, infinite where it lacks one
+    outputscale: Tensor
+    noise: Tensor
+
+
+def _stacked(method: StackGP, meta: MetaData, given: list[_Row], seed: int) -> StackGPPrior:
+    """The stack of the past tasks: levels of given hyperparameters first, the others fitted."""
+    rows: list[_Row] = []
+    below: list[_Means] = []
+    targets = torch.zeros(len(meta), max(task.n for task in meta), dtype=torch.float64)
+    for i, task in enumerate(meta):
+        unit = standardize(task.y)
+        X = torch.where(task.known, task.X, _CENTRE)
+        residual = (task.y - unit.offset) / unit.scale
+        # Level by level, each in a shape of its own: a level added later changes no bit of these.
+        for means in below:
+            residual = residual - means(X)
+        named = task.called(meta.names[i])
+        row = given[i] if i < len(given) else _fit(named, residual, method.kernel, seed)
+        level = TaskGPs.condition(MetaData([named]), kernel=method.kernel, **_state([row]))
+        root = level.whitener[0] / level.outputscale
+        targets[i, : task.n] = (root * residual).sum(-1)
+        below.append(_Means(replace(level, targets=targets[i : i + 1, : task.n])))
+        rows.append(row)
+    # The whiteners do not depend on y; the targets are of the residuals.
+    levels = TaskGPs.condition(meta, kernel=method.kernel, **_state(rows))
+    return StackGPPrior(method, meta, replace(levels, targets=targets))
+
+
+def _fit(task: Task, residual: Tensor, kernel: KernelName, seed: int) -> _Row:
+    """Hyperparameters of one level."""
+    own = task.extra.shape[1]
+    data = FitInput(task.name, task.inputs, residual)
+    theta = fit_relevant([data], own, kernel=kernel, seed=seed, n_jobs=1)[0]
+    lengthscale = torch.full((task.d + own,), torch.inf, dtype=torch.float64)
+    lengthscale[torch.cat([task.known, torch.ones(own, dtype=torch.bool)])] = theta[:-2]
+    return _Row(lengthscale, theta[-2], theta[-1])
+
+
+def _rows(state: dict[str, Tensor], meta: MetaData) -> list[_Row]:
+    """A state level by level, without the columns that only others have."""
+    widths = [meta.d + task.extra.shape[1] for task in meta]
+    return [
+        _Row(state["lengthscale"][i, :width], state["outputscale"][i], state["noise"][i])
+        for i, width in enumerate(widths)
+    ]
+
+
+def _state(rows: list[_Row]) -> dict[str, Tensor]:
+    """The inverse of `_rows`."""
+    widest = max(len(row.lengthscale) for row in rows)
+    lengthscale = torch.full((len(rows), widest), torch.inf, dtype=torch.float64)
+    for i, row in enumerate(rows):
+        lengthscale[i, : len(row.lengthscale)] = row.lengthscale
+    return {
+        "lengthscale": lengthscale,
+        "outputscale": torch.stack([row.outputscale for row in rows]),
+        "noise": torch.stack([row.noise for row in rows]),
+    }
+
+
+def _powers(sizes: list[int], alpha: float) -> Tensor:
+    """Exponents p with σ = Π σ'_i^{p_i}: the recursion of geometric means written out."""
+    powers = [1.0]
+    for lower, upper in pairwise(sizes):
+        beta = alpha * upper / (alpha * upper + lower)
+        powers = [(1.0 - beta) * p for p in powers] + [beta]
+    return torch.tensor(powers, dtype=torch.float64)

@@ -1,0 +1,74 @@
+"""Past tasks as networks learn from them: standardized, in a settled order, whole.
+
+Training a network can make much of a last bit. Standardized values are therefore rounded, so that they,
+and with them the settled order and every number of the network, are the same whatever the unit of y.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from scaml.data import MetaData, Task, check_integer
+from scaml.errors import SettingError, SpaceError
+from scaml.networks import settled_order
+from scaml.normalization import Units, standardize
+
+__all__ = ["Standardized", "check_whole", "check_widths", "settled", "standardized"]
+
+_GRAIN = 2.0**-24  # a share of y's deviation far below any noise, and far above rounding
+
+
+class Standardized(NamedTuple):
+    """One task whose values have mean 0 and deviation 1."""
+
+    name: str
+    X: Tensor  # n x d
+    z: Tensor  # n
+
+    @property
+    def varies(self) -> bool:
+        """Values that do have deviation 1; others are 0 but for rounding."""
+        return bool((self.z.abs() > 0.5).any())
+
+    def rows(self, chosen: Tensor) -> Standardized:
+        """Some of the points."""
+        return Standardized(self.name, self.X[chosen], self.z[chosen])
+
+
+def standardized(task: Task) -> tuple[Standardized, Units]:
+    """The test-task in units of its own, unrounded: few steps are trained on it."""
+    units = standardize(task.y)
+    z = (task.y - units.offset) / units.scale
+    return Standardized(task.name or "the test-task", task.X, z), units
+
+
+def settled(meta: MetaData) -> tuple[list[Standardized], list[int]]:
+    """The tasks in an order that depends on their data alone, and their places in the meta-data."""
+    tasks = []
+    for name, task in zip(meta.names, meta, strict=True):
+        units = standardize(task.y)
+        z = torch.round((task.y - units.offset) / units.scale / _GRAIN) * _GRAIN
+        tasks.append(Task(task.X, z + 0.0, name=name))  # + 0.0 makes a zero of -0.0
+    order = settled_order(MetaData(tasks))
+    return [Standardized(tasks[m].name, tasks[m].X, tasks[m].y) for m in order], order
+
+
+def check_whole(meta: MetaData) -> None:
+    """Refuse tasks whose columns are not those of the space."""
+    for name, task in zip(meta.names, meta, strict=True):
+        if not task.whole:
+            raise SpaceError(
+                f"Task {name!r} lacks parameters of the space or has others, which a network cannot "
+                "learn from; leave it out, or choose a method of one GP a task, such as ScaML."
+            )
+
+
+def check_widths(widths: Sequence[int]) -> tuple[int, ...]:
+    """The widths of a network's layers, or a refusal."""
+    if not isinstance(widths, list | tuple) or not widths:
+        raise SettingError(f"widths is {widths!r}; give the number of units of each layer.")
+    return tuple(check_integer(width, "A width of the network", least=1) for width in widths)
