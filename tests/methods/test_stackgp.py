@@ -205,10 +205,10 @@ def mean_of(prior: StackGPPrior) -> Any:
 def test_tasks_of_other_parameters() -> None:
     """One that lacks a parameter and one with a column of its own, above a whole one."""
     rng = np.random.default_rng(5)
-    X, extra = rng.random((8, 2)), rng.standard_normal((10, 1))
+    X, extra = rng.random((8, 2)), rng.standard_normal((30, 1))
     lacking = Task(X, X[:, 0] ** 2 + rng.random(8), name="lacking", known=[True, False])
-    Z = rng.random((10, 2))
-    wider = Task(Z, 0.1 * Z.sum(-1) + 3.0 * extra[:, 0], name="wider", extra=extra)
+    Z = rng.random((30, 2))
+    wider = Task(Z, Z.sum(-1) + 3.0 * extra[:, 0], name="wider", extra=extra)
     meta = MetaData([META[0], lacking, wider])
     prior = StackGP().meta_fit(meta)
     gps = learned(prior)
