@@ -12,6 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 import scaml
+from scaml import methods
 from scaml.bench import FAMILIES
 from scaml.cli import FAMILY_NAMES, app, main
 from scaml.demo import DemoResult, Progress
@@ -220,3 +221,21 @@ def test_real_process_stops_on_ctrl_c(tmp_path: Path) -> None:
     process.stderr.close()
     assert first == "Learning from the past tasks\n"
     assert list(tmp_path.iterdir()) == []
+
+
+def test_methods_are_listed_with_publication_and_cost(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "250")
+    result = CliRunner().invoke(app, ["methods"])
+    assert result.exit_code == 0
+    names = [name for name in methods.__all__ if name not in ("Method", "MetaPrior")]
+    assert len(names) == 10
+    for name in names:
+        (line,) = [line for line in result.output.splitlines() if line.startswith(f"│ {name} ")]
+        cls = getattr(methods, name)
+        assert cls.publication in line
+        assert cls.summary in line
+        assert cls.cost in line
+
+
+def test_methods_takes_no_argument() -> None:
+    assert main(["methods", "rgpe"]) == 2

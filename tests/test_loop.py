@@ -111,6 +111,13 @@ def test_no_row_twice_until_all_are_used() -> None:
     assert len({tuple(row.tolist()) for row in again}) == 2
 
 
+def test_a_model_that_knows_nothing_takes_any_row_by_the_seed() -> None:
+    prior = GPBO().meta_fit(meta_data((5,), 2))
+    rows = [suggest(prior, Task.empty(d=2), candidates=TABLE, seed=s) for s in range(20)]
+    assert len(torch.cat(rows).unique(dim=0)) > 3
+    assert torch.equal(rows[3], suggest(prior, Task.empty(d=2), candidates=TABLE, seed=3))
+
+
 def test_more_points_than_rows() -> None:
     x = suggest(PRIOR, Task.empty(d=2), q=5, candidates=TABLE[:2], seed=0)
     assert len({tuple(row.tolist()) for row in x[:2]}) == 2

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from scaml import MetaData, SettingError, SpaceError, Task
-from scaml.network_tasks import check_whole, check_widths, settled, standardized
+from scaml import MetaData, SettingError, Task
+from scaml.network_tasks import check_widths, settled, standardized
 from tests.cases import meta_data, query, task_of
 
 META = meta_data((5, 9, 7, 9), 2)
@@ -57,13 +57,7 @@ def test_the_new_task_keeps_its_units() -> None:
     assert torch.equal(some.z, new.z[[3, 1]])
 
 
-def test_what_is_refused() -> None:
-    for task in (
-        Task(query(5, 2), query(5), known=[True, False], name="odd"),
-        Task(query(5, 2), query(5), extra=query(5, 1), name="odd"),
-    ):
-        with pytest.raises(SpaceError, match="'odd' lacks parameters of the space or has others"):
-            check_whole(MetaData([META[0], task]))
+def test_widths_are_checked() -> None:
     for widths in ((), (3, 0), (3, 2.0), 5, "ab"):
         with pytest.raises(SettingError, match="width"):
             check_widths(widths)  # type: ignore[arg-type]

@@ -120,7 +120,7 @@ def _maximizer(
     seed: int,
 ) -> Tensor:
     if table is not None:
-        return _best_row(function, table, torch.cat([task.X, taken]))
+        return _best_row(function, table, torch.cat([task.X, taken]), seed)
     if prior.space is None or prior.space.continuous:
         return maximize_on_cube(function, prior.d, seed=seed, avoid=taken if len(taken) else None)
     _check_not_one_shot(function, "a space with integers, steps or categories")
@@ -134,14 +134,17 @@ def _table(candidates: Any, d: int) -> Tensor:
     return table
 
 
-def _best_row(function: AcquisitionFunction, table: Tensor, used: Tensor) -> Tensor:
-    """The best row among those used least often."""
+def _best_row(function: AcquisitionFunction, table: Tensor, used: Tensor, seed: int) -> Tensor:
+    """The best row among those used least often; of several that are equally good, any."""
     _check_not_one_shot(function, "a table of candidates")
     times = torch.zeros(len(table), dtype=torch.long)
     for x in used:
         times += (table - x).abs().amax(-1) <= _SAME_ROW
     rows = (times == times.min()).nonzero().flatten()
-    return table[rows[evaluate(function, table[rows]).argmax()]]
+    values = evaluate(function, table[rows])
+    # A model that knows nothing finds all rows equal: the first of a sorted table would be a corner.
+    best = rows[values == values.max()]
+    return table[best[torch.randint(len(best), (), generator=torch.Generator().manual_seed(seed))]]
 
 
 def _check_not_one_shot(function: AcquisitionFunction, where: str) -> None:

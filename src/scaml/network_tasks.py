@@ -1,4 +1,4 @@
-"""Past tasks as networks learn from them: standardized, in a settled order, whole.
+"""Past tasks as networks learn from them: standardized, in a settled order.
 
 Training a network can make much of a last bit. Standardized values are therefore rounded, so that they,
 and with them the settled order and every number of the network, are the same whatever the unit of y.
@@ -13,11 +13,11 @@ import torch
 from torch import Tensor
 
 from scaml.data import MetaData, Task, check_integer
-from scaml.errors import SettingError, SpaceError
+from scaml.errors import SettingError
 from scaml.networks import settled_order
 from scaml.normalization import Units, standardize
 
-__all__ = ["Standardized", "check_whole", "check_widths", "settled", "standardized"]
+__all__ = ["Standardized", "check_widths", "settled", "standardized"]
 
 _GRAIN = 2.0**-24  # a share of y's deviation far below any noise, and far above rounding
 
@@ -55,16 +55,6 @@ def settled(meta: MetaData) -> tuple[list[Standardized], list[int]]:
         tasks.append(Task(task.X, z + 0.0, name=name))  # + 0.0 makes a zero of -0.0
     order = settled_order(MetaData(tasks))
     return [Standardized(tasks[m].name, tasks[m].X, tasks[m].y) for m in order], order
-
-
-def check_whole(meta: MetaData) -> None:
-    """Refuse tasks whose columns are not those of the space."""
-    for name, task in zip(meta.names, meta, strict=True):
-        if not task.whole:
-            raise SpaceError(
-                f"Task {name!r} lacks parameters of the space or has others, which a network cannot "
-                "learn from; leave it out, or choose a method of one GP a task, such as ScaML."
-            )
 
 
 def check_widths(widths: Sequence[int]) -> tuple[int, ...]:

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from scaml import FitError, MetaData, SettingError, SpaceError, StoreError, Task
+from scaml import FitError, MetaData, SettingError, SpaceError, StoreError, Task, suggest
 from scaml.methods import ablr
 from scaml.methods.ablr import ABLR, ABLRModel, negative_log_likelihood
 from scaml.network_tasks import settled
@@ -275,3 +275,15 @@ def test_a_damaged_state_is_refused() -> None:
     ):
         with pytest.raises(StoreError, match=name):
             QUICK.restore(META, {**state, name: value})
+
+
+def test_the_first_point_is_any_by_the_seed() -> None:
+    """Where the features are largest says nothing of y."""
+    prior = ABLR(widths=(8, 8), iterations=20).meta_fit(meta_data((9, 11), 2), seed=0)
+    empty = Task.empty(d=2)
+    points = torch.cat([suggest(prior, empty, seed=seed) for seed in range(6)])
+    assert len(points.unique(dim=0)) == 6
+    values = prior.acquisition(prior.condition(empty))(points.unsqueeze(-2))
+    assert (values == values[0]).all()
+    later = prior.acquisition(prior.condition(Task(points[:1], [1.0])))(points.unsqueeze(-2))
+    assert len(later.unique()) > 1

@@ -133,8 +133,8 @@ def test_the_network_learns_what_the_past_agrees_on() -> None:
         X = rng.random((40, 2))
         tasks.append(Task(X, 10.0**m * (X[:, 0] + 0.02 * rng.standard_normal(40)) - m, name=f"t{m}"))
     prior = GC3P(updates=300).meta_fit(MetaData(tasks), seed=0)
-    X = torch.tensor([[0.05, 0.5], [0.5, 0.2], [0.95, 0.9]], dtype=torch.float64)
-    mean, deviation = prior.network(X)
+    new = torch.tensor([[0.05, 0.5], [0.5, 0.2], [0.95, 0.9]], dtype=torch.float64)
+    mean, deviation = prior.network(new)
     np.testing.assert_allclose(mean, norm.ppf([0.05, 0.5, 0.95]), rtol=0, atol=0.35)
     assert (deviation < 0.5).all()
     assert not any(p.requires_grad for p in prior.network.parameters())
@@ -263,7 +263,7 @@ def test_gradients_by_finite_differences(prior: GC3PPrior) -> None:
         ({"kernel": "linear"}, "kernel is 'linear'"),
         ({"widths": ()}, "widths is"),
         ({"widths": "50"}, "widths is '50'"),
-        ({"widths": (50, 0)}, "A width is 0"),
+        ({"widths": (50, 0)}, "A width of the network is 0"),
         ({"dropout": 1.0}, "dropout is 1.0"),
         ({"validation": -0.1}, "validation is -0.1"),
         ({"rate": 0.0}, "rate is 0.0"),

@@ -27,7 +27,8 @@ Choices:
   `retrain=True` does so, from scratch. The study uses `retrain=False`.
 - As long as the new task's values do not vary (none or one, say) its likelihood has no maximum:
   $\alpha$ and $\beta$ are then the geometric means of the past tasks'. Without data $\mu = 0$ and
-  $\Sigma(x, x') = \alpha^{-1} \phi(x)^T \phi(x')$.
+  $\Sigma(x, x') = \alpha^{-1} \phi(x)^T \phi(x')$, and UCB would go where the features are largest; the
+  publication's EI needs an observation. The first point is any, by the seed, as for a plain GP.
 """
 
 from __future__ import annotations
@@ -39,14 +40,17 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
+from botorch.acquisition import AcquisitionFunction
+from botorch.models.model import Model
 from torch import Tensor, nn
 
+from scaml.acquisition import UpperConfidenceBound
 from scaml.data import MetaData, Task, check_integer
 from scaml.errors import FitError, SettingError, StoreError
 from scaml.linalg import cholesky
-from scaml.methods.base import MetaPrior, Method, check_meta, check_seed, check_sqrt_beta
+from scaml.methods.base import MetaPrior, Method, check_meta, check_seed, check_sqrt_beta, check_whole
 from scaml.minimize import minimize
-from scaml.network_tasks import Standardized, check_whole, check_widths, settled, standardized
+from scaml.network_tasks import Standardized, check_widths, settled, standardized
 from scaml.networks import Progress, perceptron, seeded, with_state
 from scaml.normalization import Units
 from scaml.parallel import effective_n_jobs, one_thread
@@ -66,8 +70,7 @@ _SAME_BASIN = 1e-3
 _EVERY = 5  # iterations of L-BFGS between looks at the held-out points
 _PATIENCE = 10  # looks without improvement after which the training ends
 _MEMORY = 20  # pairs that L-BFGS remembers
-_LEAST_SPLIT = 5  # points of a task from which on some are held out
-_SHARE = 10  # one in so many is
+_LEAST_SPLIT, _SHARE = 5, 10  # of so many points of a task or more, one in so many is held out
 
 
 @dataclass(frozen=True)
@@ -111,7 +114,7 @@ class ABLR(Method):
         check_meta(meta)
         seed = check_seed(seed)
         effective_n_jobs(n_jobs)
-        check_whole(meta)
+        check_whole(meta, "ABLR")
         with one_thread():
             data, order = settled(meta)
             network = self._train(data, seed, progress)
@@ -120,7 +123,7 @@ class ABLR(Method):
         return ABLRPrior(self, meta, network, alpha[back], beta[back])
 
     def restore(self, meta: MetaData, state: dict[str, Tensor]) -> ABLRPrior:
-        check_whole(meta)
+        check_whole(meta, "ABLR")
         for name in ("alpha", "beta"):
             value, shape = state.get(name), (len(meta),)
             if value is None or value.shape != shape or value.dtype != torch.float64:
@@ -178,6 +181,11 @@ class ABLRPrior(MetaPrior):
                 alpha, beta = self._typical
             return ABLRModel(network, Phi, new.z, units, alpha, beta)
 
+    def acquisition(self, model: Model) -> AcquisitionFunction:
+        """UCB; flat without an observation."""
+        blind = isinstance(model, ABLRModel) and not model.observed
+        return UpperConfidenceBound(model, sqrt_beta=0.0 if blind else self.method.sqrt_beta)
+
     @property
     def _typical(self) -> tuple[Tensor, Tensor]:
         """Geometric means of the precisions of tasks whose values vary."""
@@ -205,6 +213,7 @@ class ABLRModel(Process):
     ) -> None:
         super().__init__(units, beta.reciprocal())
         self.network = network
+        self.observed = len(z)
         self.alpha = alpha
         self.beta = beta
         r = beta / alpha

@@ -29,6 +29,7 @@ __all__ = [
     "check_meta",
     "check_seed",
     "check_sqrt_beta",
+    "check_whole",
     "joined",
     "write_prior",
 ]
@@ -171,6 +172,16 @@ def check_meta(meta: MetaData) -> None:
     """Refuse what is not meta-data."""
     if not isinstance(meta, MetaData):
         raise TaskDataError(f"The meta-data are a {type(meta).__name__}; give a scaml.MetaData.")
+
+
+def check_whole(meta: MetaData, method: str) -> None:
+    """Refuse tasks whose columns are not those of the space, for methods that cannot take them."""
+    for name, task in zip(meta.names, meta, strict=True):
+        if not task.whole:
+            raise SpaceError(
+                f"Task {name!r} lacks parameters of the space or has others, which {method} cannot "
+                "take; leave the task out, or choose a method of one GP a task, such as ScaML."
+            )
 
 
 def check_seed(seed: int) -> int:

@@ -45,8 +45,8 @@ from scaml.data import MetaData, Task, check_integer
 from scaml.errors import SettingError, StoreError
 from scaml.kernels import correlation, squared_distance
 from scaml.linalg import cholesky
-from scaml.methods.base import MetaPrior, Method, check_meta, check_seed, check_sqrt_beta
-from scaml.network_tasks import Standardized, check_whole, check_widths, settled, standardized
+from scaml.methods.base import MetaPrior, Method, check_meta, check_seed, check_sqrt_beta, check_whole
+from scaml.network_tasks import Standardized, check_widths, settled, standardized
 from scaml.networks import Progress, descend, perceptron, seeded, with_state
 from scaml.normalization import Units
 from scaml.parallel import effective_n_jobs, one_thread
@@ -119,14 +119,14 @@ class FSBO(Method):
         check_meta(meta)
         seed = check_seed(seed)
         effective_n_jobs(n_jobs)
-        check_whole(meta)
+        check_whole(meta, "FSBO")
         with one_thread(), torch.inference_mode(False), torch.enable_grad():
             kernel = _train(self, settled(meta)[0], seed, progress)
         prior = FSBOPrior(self, meta, kernel, torch.empty(0, meta.d, dtype=torch.float64))
         return replace(prior, initial=prior.initial_points(self.initial, seed=seed))
 
     def restore(self, meta: MetaData, state: dict[str, Tensor]) -> FSBOPrior:
-        check_whole(meta)
+        check_whole(meta, "FSBO")
         initial, shape = state.get("initial"), (self.initial, meta.d)
         if initial is None or initial.shape != shape or initial.dtype != torch.float64:
             raise StoreError(f"its initial is not of shape {shape} in float64")

@@ -47,10 +47,11 @@ from torch import Tensor, nn
 
 from scaml.copula import gaussian_copula
 from scaml.data import MetaData, Task, check_integer
-from scaml.errors import SettingError, SpaceError
+from scaml.errors import SettingError
 from scaml.hyperpriors import META_TASK
 from scaml.kernels import KernelName, check_kernel
-from scaml.methods.base import MetaPrior, Method, check_meta, check_seed, check_sqrt_beta
+from scaml.methods.base import MetaPrior, Method, check_meta, check_seed, check_sqrt_beta, check_whole
+from scaml.network_tasks import check_widths
 from scaml.networks import Progress, descend, perceptron, seeded, settled_order, with_state
 from scaml.normalization import Units
 from scaml.parallel import effective_n_jobs, one_thread
@@ -99,10 +100,7 @@ class GC3P(Method):
     def __post_init__(self) -> None:
         check_kernel(self.kernel)
         check_sqrt_beta(self.sqrt_beta)
-        if not isinstance(self.widths, list | tuple) or not self.widths:
-            raise SettingError(f"widths is {self.widths!r}; give one integer a hidden layer.")
-        widths = tuple(check_integer(width, "A width", least=1) for width in self.widths)
-        object.__setattr__(self, "widths", widths)  # a file gives a list
+        object.__setattr__(self, "widths", check_widths(self.widths))  # a file gives a list
         for name in ("dropout", "validation"):
             share = getattr(self, name)
             if not (isinstance(share, int | float) and 0 <= share < 1):
@@ -126,12 +124,12 @@ class GC3P(Method):
         check_meta(meta)
         seed = check_seed(seed)
         effective_n_jobs(n_jobs)
-        _check_whole(meta)
+        check_whole(meta, "GC3P")
         with one_thread():
             return GC3PPrior(self, meta, _train(self, meta, seed, progress))
 
     def restore(self, meta: MetaData, state: dict[str, Tensor]) -> GC3PPrior:
-        _check_whole(meta)
+        check_whole(meta, "GC3P")
         with seeded(0):  # the start is overwritten
             network = PriorNetwork(meta.d, tuple(self.widths), self.dropout)
         with_state(network, state)
@@ -313,12 +311,3 @@ def _unit_gp(d: int, kernel: KernelName) -> ScaMLGP:
         noise=META_TASK.noise.center * one,
     )
     return ScaMLGP(TaskGPs.none(d, kernel=kernel), Task.empty(d=d), _UNITS, theta)
-
-
-def _check_whole(meta: MetaData) -> None:
-    for name, task in zip(meta.names, meta, strict=True):
-        if not task.whole:
-            raise SpaceError(
-                f"Task {name!r} lacks parameters of the space or has others, which the network of GC3P "
-                "cannot take; leave the task out, or choose a method that can, such as ScaML."
-            )
