@@ -148,6 +148,15 @@ class MetaLearnerTestCase:
         (slope,) = torch.autograd.grad(acquisition(X).sum(), X)
         assert slope.isfinite().all()
 
+    def test_a_caller_without_gradients(self) -> None:
+        """What was fitted where gradients are off can be differentiated where they are on."""
+        with torch.no_grad():
+            prior = self.method.meta_fit(self.past((6, 7)), seed=0)
+            model = prior.condition(self.task(3), seed=0)
+        X = self.points(3, 1).requires_grad_()
+        (slope,) = torch.autograd.grad(prior.acquisition(model)(X).sum(), X)
+        assert slope.isfinite().all()
+
     # Seeds, processes, files.
 
     @pytest.mark.parametrize("n", [0, 4])

@@ -125,7 +125,7 @@ class GC3P(Method):
         seed = check_seed(seed)
         effective_n_jobs(n_jobs)
         check_whole(meta, "GC3P")
-        with one_thread():
+        with one_thread(), torch.inference_mode(False), torch.enable_grad():
             return GC3PPrior(self, meta, _train(self, meta, seed, progress))
 
     def restore(self, meta: MetaData, state: dict[str, Tensor]) -> GC3PPrior:
