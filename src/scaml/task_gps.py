@@ -16,7 +16,7 @@ from torch import Tensor
 
 from scaml.data import MetaData, Task
 from scaml.fit import FitInput
-from scaml.kernels import KernelName, correlation, squared_distance
+from scaml.kernels import KernelName, correlation, right_factor, squared_distance
 from scaml.linalg import cholesky
 from scaml.normalization import Units, standardize
 from scaml.relevance import fit_relevant
@@ -155,6 +155,17 @@ class TaskGPs:
         R = correlation(self.kernel, squared_distance(flat * inverse, self.X * inverse))
         u = torch.matmul(R, self.whitener.mT)  # M x (batch q) x N
         return u.transpose(0, 1).reshape(*X.shape[:-1], len(self), self.X.shape[1])
+
+    def squared_distances(self) -> tuple[Tensor, Tensor]:
+        """1/ℓ_m, `M x 1 x d`, and the factor, `M x (d + 2) x N`, of a query's distances to X_m.
+
+        `left_factor(x / ℓ_m)` times it gives the squared distances, whose right half is always the
+        same. Queries are 0 in the columns that only past tasks have: those count in |b|² alone.
+        """
+        inverse = self.lengthscale.reciprocal().unsqueeze(1)
+        right = right_factor(self.X * inverse)
+        right = torch.cat([right[..., : self.d], right[..., -2:]], dim=-1)
+        return inverse[..., : self.d], right.mT.contiguous()
 
     def mean(self, X: Tensor) -> Tensor:
         """μ_m(x), standardized: `M x batch x q` at X, `batch x q x d`."""

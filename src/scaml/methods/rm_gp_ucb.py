@@ -45,14 +45,7 @@ from torch import Tensor
 from scaml.data import MetaData, Task
 from scaml.errors import SettingError
 from scaml.fit import FitInput, fit_gps
-from scaml.kernels import (
-    KernelName,
-    check_kernel,
-    correlation,
-    left_factor,
-    right_factor,
-    squared_distance,
-)
+from scaml.kernels import KernelName, check_kernel, correlation, left_factor, squared_distance
 from scaml.linalg import cholesky
 from scaml.methods.base import check_seed, check_sqrt_beta
 from scaml.methods.modular import ModularMethod, ModularPrior
@@ -313,11 +306,7 @@ class _Bounds:
 
     def __init__(self, gps: TaskGPs, factors: Tensor, tau: float) -> None:
         self._gps, self._factors, self._tau = gps, factors.unsqueeze(-1), tau
-        inverse = gps.lengthscale.reciprocal().unsqueeze(1)
-        right = right_factor(gps.X * inverse)
-        # Queries are 0 in the columns that only past tasks have: those count in |b|² alone.
-        right = torch.cat([right[..., : gps.d], right[..., -2:]], dim=-1)
-        self._inverse, self._right = inverse[..., : gps.d], right.mT.contiguous()
+        self._inverse, self._right = gps.squared_distances()
         self._mean = gps.whitener.mT @ gps.targets.unsqueeze(-1)
         # Whiteners are triangular: two blocks do without the half of what is zero.
         self._half = gps.whitener.shape[-1] // 2

@@ -35,7 +35,7 @@ from scaml.data import MetaData, Task
 from scaml.errors import SettingError, StoreError
 from scaml.fit import FitInput
 from scaml.hyperpriors import META_TASK, TEST_TASK
-from scaml.kernels import KernelName, check_kernel, correlation, left_factor, right_factor
+from scaml.kernels import KernelName, check_kernel, correlation, left_factor
 from scaml.methods.base import MetaPrior, Method, check_meta, check_seed, check_sqrt_beta
 from scaml.normalization import Units, standardize
 from scaml.parallel import effective_n_jobs, one_thread
@@ -212,11 +212,7 @@ class _Means:
 
     def __init__(self, levels: TaskGPs) -> None:
         self._kernel, self._d = levels.kernel, levels.d
-        inverse = levels.lengthscale.reciprocal().unsqueeze(1)
-        right = right_factor(levels.X * inverse)
-        # Queries are 0 in the columns that only past tasks have: those count in |b|² alone.
-        right = torch.cat([right[..., : self._d], right[..., -2:]], dim=-1)
-        self._inverse, self._right = inverse[..., : self._d], right.mT.contiguous()
+        self._inverse, self._right = levels.squared_distances()
         # u^T L^-1 r = R (o L^-1)^T L^-1 r.
         self._coefficients = levels.whitener.mT @ levels.targets.unsqueeze(-1)
 
