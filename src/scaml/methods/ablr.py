@@ -153,14 +153,6 @@ class ABLRPrior(MetaPrior):
     alpha: Tensor  # M
     beta: Tensor  # M
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        return self.meta.names
-
-    @property
-    def d(self) -> int:
-        return self.meta.d
-
     def state(self) -> dict[str, Tensor]:
         return {**self.network.state_dict(), "alpha": self.alpha, "beta": self.beta}
 

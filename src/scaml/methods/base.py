@@ -68,14 +68,14 @@ class MetaPrior(ABC):
     space: Space | None = None  # what the columns of X mean, where that is known
 
     @property
-    @abstractmethod
     def names(self) -> tuple[str, ...]:
         """Names of the meta-tasks, in the order of the weights."""
+        return self.meta.names
 
     @property
-    @abstractmethod
     def d(self) -> int:
         """Number of parameters."""
+        return self.meta.d
 
     @abstractmethod
     def condition(self, task: Task, *, seed: int = 0) -> Model:

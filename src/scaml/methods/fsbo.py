@@ -147,14 +147,6 @@ class FSBOPrior(MetaPrior):
     kernel: DeepKernel
     initial: Tensor  # initial x d
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        return self.meta.names
-
-    @property
-    def d(self) -> int:
-        return self.meta.d
-
     def state(self) -> dict[str, Tensor]:
         return {**self.kernel.state_dict(), "initial": self.initial}
 

@@ -203,14 +203,6 @@ class GC3PPrior(MetaPrior):
     meta: MetaData
     network: PriorNetwork
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        return self.meta.names
-
-    @property
-    def d(self) -> int:
-        return self.meta.d
-
     def state(self) -> dict[str, Tensor]:
         return {name: tensor.clone() for name, tensor in self.network.state_dict().items()}
 

@@ -16,7 +16,7 @@ from scaml.methods.base import MetaPrior, Method, check_meta, check_seed, joined
 from scaml.parallel import one_thread
 from scaml.task_gps import TaskGPs
 
-__all__ = ["ModularMethod", "ModularPrior"]
+__all__ = ["ModularMethod", "ModularPrior", "check_hyperparameters", "hyperparameters_of"]
 
 
 Prior = TypeVar("Prior", bound="ModularPrior")
@@ -36,11 +36,7 @@ class ModularMethod(Method, Generic[Prior]):
 
     def restore(self, meta: MetaData, state: dict[str, Tensor]) -> Prior:
         """Condition GPs of known hyperparameters on their data."""
-        columns = meta.d + max(task.extra.shape[1] for task in meta)
-        for name in ("lengthscale", "outputscale", "noise"):
-            value, shape = state[name], (len(meta),) if name != "lengthscale" else (len(meta), columns)
-            if value.shape != shape or value.dtype != torch.float64 or not (value > 0).all():
-                raise StoreError(f"its {name} is not of shape {shape}, positive and in float64")
+        check_hyperparameters(meta, state)
         with one_thread():
             return self.prior(meta, TaskGPs.condition(meta, kernel=self.kernel, **state))
 
@@ -57,17 +53,8 @@ class ModularPrior(MetaPrior):
     meta: MetaData
     task_gps: TaskGPs
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        return self.task_gps.names
-
-    @property
-    def d(self) -> int:
-        return self.task_gps.d
-
     def state(self) -> dict[str, Tensor]:
-        gps = self.task_gps
-        return {"lengthscale": gps.lengthscale, "outputscale": gps.outputscale, "noise": gps.noise}
+        return hyperparameters_of(self.task_gps)
 
     def add(self, task: Task, *, seed: int = 0, n_jobs: int = 1) -> Self:
         """Fit one GP to the new task; the others stay as they are."""
@@ -75,3 +62,17 @@ class ModularPrior(MetaPrior):
         new = self.method.meta_fit(MetaData([meta[len(meta) - 1]]), seed=seed, n_jobs=n_jobs)
         prior: Self = self.method.restore(meta, joined([self.state(), new.state()]))
         return prior if self.space is None else prior.in_space(self.space)
+
+
+def hyperparameters_of(gps: TaskGPs) -> dict[str, Tensor]:
+    """The state of a prior that consists of fitted GPs."""
+    return {"lengthscale": gps.lengthscale, "outputscale": gps.outputscale, "noise": gps.noise}
+
+
+def check_hyperparameters(meta: MetaData, state: dict[str, Tensor]) -> None:
+    """Refuse a state that is not one of these tasks' GPs."""
+    columns = meta.d + max(task.extra.shape[1] for task in meta)
+    for name in ("lengthscale", "outputscale", "noise"):
+        value, shape = state[name], (len(meta),) if name != "lengthscale" else (len(meta), columns)
+        if value.shape != shape or value.dtype != torch.float64 or not (value > 0).all():
+            raise StoreError(f"its {name} is not of shape {shape}, positive and in float64")

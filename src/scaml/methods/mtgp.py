@@ -157,14 +157,6 @@ class MTGPPrior(MetaPrior):
     meta: MetaData
     start: dict[str, Tensor]  # the MultiTaskGP's parameters by name; empty without warm start
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        return self.meta.names
-
-    @property
-    def d(self) -> int:
-        return self.meta.d
-
     def state(self) -> dict[str, Tensor]:
         return dict(self.start)
 

@@ -32,11 +32,12 @@ import torch
 from torch import Tensor
 
 from scaml.data import MetaData, Task
-from scaml.errors import SettingError, StoreError
+from scaml.errors import SettingError
 from scaml.fit import FitInput
 from scaml.hyperpriors import META_TASK, TEST_TASK
 from scaml.kernels import KernelName, check_kernel, correlation, left_factor
 from scaml.methods.base import MetaPrior, Method, check_meta, check_seed, check_sqrt_beta
+from scaml.methods.modular import check_hyperparameters, hyperparameters_of
 from scaml.normalization import Units, standardize
 from scaml.parallel import effective_n_jobs, one_thread
 from scaml.plain_gp import fit_plain_gp
@@ -96,11 +97,7 @@ class StackGP(Method):
 
     def restore(self, meta: MetaData, state: dict[str, Tensor]) -> StackGPPrior:
         """Stack GPs of known hyperparameters."""
-        columns = meta.d + max(task.extra.shape[1] for task in meta)
-        for name in ("lengthscale", "outputscale", "noise"):
-            value, shape = state[name], (len(meta),) if name != "lengthscale" else (len(meta), columns)
-            if value.shape != shape or value.dtype != torch.float64 or not (value > 0).all():
-                raise StoreError(f"its {name} is not of shape {shape}, positive and in float64")
+        check_hyperparameters(meta, state)
         with one_thread():
             return _stacked(self, meta, _rows(state, meta), 0)
 
@@ -119,17 +116,8 @@ class StackGPPrior(MetaPrior):
     meta: MetaData
     levels: TaskGPs
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        return self.levels.names
-
-    @property
-    def d(self) -> int:
-        return self.levels.d
-
     def state(self) -> dict[str, Tensor]:
-        gps = self.levels
-        return {"lengthscale": gps.lengthscale, "outputscale": gps.outputscale, "noise": gps.noise}
+        return hyperparameters_of(self.levels)
 
     def add(self, task: Task, *, seed: int = 0, n_jobs: int = 1) -> Self:
         """Fit one more level; those below do not change."""
