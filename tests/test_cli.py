@@ -211,7 +211,12 @@ def test_interrupt(
 def test_real_process_stops_on_ctrl_c(tmp_path: Path) -> None:
     command = Path(sys.executable).with_name("scaml")
     process = subprocess.Popen(
-        [command, "demo", "--out", "out"], cwd=tmp_path, stderr=subprocess.PIPE, text=True
+        [command, "demo", "--out", "out"],
+        cwd=tmp_path,
+        stderr=subprocess.PIPE,
+        text=True,
+        # Shells start what runs in the background with Ctrl-C ignored, and children inherit that.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     assert process.stderr is not None
     first = process.stderr.readline()

@@ -171,15 +171,15 @@ def demo(
     typer.echo(f"Figure: {path}")
 
 
-@app.command("methods", epilog="Example: scaml methods")
-def methods_() -> None:
+@app.command(epilog="Example: scaml methods")
+def methods() -> None:
     """List the meta-learning methods: name, publication, cost, and one line on each."""
-    from scaml import methods
+    from scaml import methods as known
 
     table = Table("method", "publication", "what it does", "cost", show_lines=True)
-    for name in methods.__all__:
-        cls = getattr(methods, name)
-        if issubclass(cls, methods.Method) and cls is not methods.Method:
+    for name in known.__all__:
+        cls = getattr(known, name)
+        if issubclass(cls, known.Method) and cls is not known.Method:
             table.add_row(name, cls.publication, cls.summary, cls.cost)
     Console().print(table)
 
