@@ -162,7 +162,7 @@ def _steps(repeats: int) -> dict[str, float]:
     for i in range(repeats):
         for name, prior in priors.items():
             # One more observation than before, as in a run: what a method keeps of steps, it has.
-            grown = Task(task.X, task.y + 1e-9 * i)
+            grown = before.append(task.X[39:], task.y[39:] + 1e-9 * i)
             taken[name].append(_seconds(partial(suggest, prior, grown, seed=i)))
     medians = {name: float(np.median(seconds)) for name, seconds in taken.items()}
     shares = {f"{name} / ScaML": medians[name] / medians["ScaML"] for name in ENSEMBLES[1:]}
