@@ -182,8 +182,9 @@ class ScaMLSampler(BaseSampler):
             reserve(study, trial, params)
             if is_ours(study, trial, space, known, x):
                 break
-        if hasattr(model, "weights"):
-            shown = _shown(prior.names, model.weights.tolist())
+        weights = getattr(model, "weights", None)
+        if weights is not None and len(weights) == len(prior.names):  # a plain GP weighs no past task
+            shown = _shown(prior.names, weights.tolist())
             study._storage.set_trial_system_attr(trial._trial_id, _WEIGHTS, shown)
         return params
 
