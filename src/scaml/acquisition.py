@@ -29,8 +29,8 @@ __all__ = [
     "without_news",
 ]
 
-# On models of 2 to 10 parameters, 2048 raw points found no better maxima; 512 raw points, and 10 starts,
-# missed the best one more often.
+# On models of 2 to 10 parameters, 2048 raw points found no better maxima; 512 raw points, and 10
+# starts, missed the best one more often.
 RAW_POINTS = 1024
 RESTARTS = 20
 # The best raw points are searched once more in their neighbourhood before the descent.
