@@ -22,10 +22,13 @@ def points(n: int, d: int) -> Tensor:
 
 
 def assert_like_the_posterior(model: ScaMLGP, X: Tensor) -> None:
-    """Values and gradients of both moments."""
+    """Values and gradients of both moments.
+
+    The joint posterior of all points does not take the way of single points.
+    """
     X = X.requires_grad_()
     mean, variance = model.marginal(X)
-    posterior = model.posterior(X)
+    posterior = model.posterior(X.squeeze(-2))
     pairs = ((mean, posterior.mean), (variance, posterior.variance))
     for ours, theirs in pairs:
         theirs = theirs.flatten()

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from scaml.data import MetaData
 from scaml.errors import FitError, StoreError
 
-__all__ = ["Progress", "check_state", "descend", "perceptron", "seeded", "settled_order", "with_state"]
+__all__ = ["Progress", "descend", "perceptron", "seeded", "settled_order", "with_state"]
 
 Progress = Callable[[int, int], None]
 """Told how many steps of how many are done."""
@@ -84,7 +84,7 @@ def descend(
         The number of steps taken.
 
     Raises:
-        FitError: A loss or a parameter was not finite.
+        FitError: A loss was not finite.
     """
     speed = rate if callable(rate) else lambda _step: rate
     optimizer = torch.optim.Adam(module.parameters(), lr=speed(0))
@@ -145,12 +145,12 @@ def _copy(module: nn.Module) -> dict[str, Tensor]:
 
 def with_state(module: nn.Module, state: dict[str, Tensor]) -> nn.Module:
     """The module with the parameters of a file, ready to predict."""
-    check_state(module, state)
+    _check_state(module, state)
     module.load_state_dict(state)
     return module.eval()
 
 
-def check_state(module: nn.Module, state: dict[str, Tensor]) -> None:
+def _check_state(module: nn.Module, state: dict[str, Tensor]) -> None:
     """Refuse tensors that are not the module's."""
     for name, own in module.state_dict().items():
         given = state.get(name)
