@@ -14,6 +14,7 @@ from scaml.errors import (
     SpaceError,
     StorageError,
     StoreError,
+    StudyError,
     TaskDataError,
 )
 
@@ -24,6 +25,7 @@ TREE: list[tuple[type[ScaMLError], type[Exception]]] = [
     (FitError, RuntimeError),
     (StoreError, ValueError),
     (StorageError, ConnectionError),
+    (StudyError, RuntimeError),
 ]
 
 
@@ -55,7 +57,7 @@ def test_every_class_of_the_module_is_in_the_tree_and_public() -> None:
         if inspect.isclass(value) and value.__module__ == errors.__name__
     }
     assert defined == {error.__name__ for error, _ in TREE} | {"ScaMLError"}
-    assert set(errors.__all__) == defined
+    assert set(errors.__all__) == defined | {"nearest"}
     assert all(getattr(scaml, name) is getattr(errors, name) for name in defined)
 
 

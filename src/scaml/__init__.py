@@ -11,6 +11,7 @@ from scaml.errors import (
     SpaceError,
     StorageError,
     StoreError,
+    StudyError,
     TaskDataError,
 )
 
@@ -39,6 +40,7 @@ __all__ = [
     "SpaceError",
     "StorageError",
     "StoreError",
+    "StudyError",
     "Task",
     "TaskDataError",
     "TaskGPs",

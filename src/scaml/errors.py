@@ -7,6 +7,9 @@ nothing of scaml (`except ValueError`) do the expected thing.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from difflib import get_close_matches
+
 __all__ = [
     "FitError",
     "ScaMLError",
@@ -14,7 +17,9 @@ __all__ = [
     "SpaceError",
     "StorageError",
     "StoreError",
+    "StudyError",
     "TaskDataError",
+    "nearest",
 ]
 
 
@@ -42,5 +47,14 @@ class StoreError(ScaMLError, ValueError):
     """A file is not a saved prior that this version can read, or cannot be written."""
 
 
+class StudyError(ScaMLError, RuntimeError):
+    """Runs of a study failed; those that did not are kept."""
+
+
 class StorageError(ScaMLError, ConnectionError):
     """An Optuna storage does not answer."""
+
+
+def nearest(name: str, names: Iterable[str]) -> str:
+    """The name that was probably meant, for the end of a sentence about one that does not exist."""
+    return get_close_matches(str(name), list(names), n=1, cutoff=0.0)[0]

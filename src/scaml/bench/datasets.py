@@ -12,14 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from difflib import get_close_matches
 from importlib import import_module
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from scaml.errors import SettingError
+from scaml.errors import SettingError, nearest
 
 __all__ = ["DataSet", "load", "names"]
 
@@ -95,8 +94,7 @@ def load(name: str) -> DataSet:
         ((150, 4), 'scikit-learn, iris: classes by target')
     """
     if name not in _RECIPES:
-        nearest = get_close_matches(str(name), names(), n=1, cutoff=0.0)[0]
-        raise SettingError(f"There is no data set {name!r}; did you mean {nearest!r}?")
+        raise SettingError(f"There is no data set {name!r}; did you mean {nearest(name, names())!r}?")
     recipe = _RECIPES[name]
     try:
         table = _READERS[recipe.package](recipe.original)
