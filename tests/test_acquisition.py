@@ -11,7 +11,7 @@ from torch import Tensor
 
 from scaml import ScaML, ScaMLGP, Task
 from scaml.acquisition import UpperConfidenceBound, evaluate, maximize_on_cube
-from scaml.bench.problems import FAMILIES
+from scaml.bench.families import FAMILIES
 from scaml.parallel import one_thread
 from tests.cases import meta_data, pair, task_of
 

@@ -13,7 +13,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from scaml.bench.problems import Family, Function
+from scaml.bench.families import Family, Function
 from scaml.data import Task, check_integer
 from scaml.loop import suggest
 from scaml.methods import GPBO, MetaPrior, ScaML

@@ -1,0 +1,235 @@
+"""The problems of the study by name, all behind one interface: the families, and the tables."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from scaml.bench import tables
+from scaml.bench.families import FAMILIES, Family
+from scaml.bench.tables import Table
+from scaml.data import MetaData, Task, check_integer, check_points
+from scaml.errors import SettingError, SpaceError, nearest
+from scaml.methods.base import check_seed
+
+__all__ = ["PROBLEMS", "FamilyProblem", "Instance", "Problem", "TableProblem", "problem"]
+
+_SAME_ROW = 1e-9
+_NOISE = 1  # of the random numbers of a run, those of the evaluations' noise
+_TABLE = 2  # ... those of the choice of tasks and rows
+
+
+@dataclass(frozen=True, eq=False)
+class Instance:
+    """What one run of the study is about: the same for all methods.
+
+    Args:
+        meta: The meta-data.
+        function: The test-task's values without noise at `n x d` points, larger is better.
+        maximum: The largest of them.
+        noise: The standard deviation of what is added to an observation.
+        candidates: `n x d` table to choose from, or None for the unit cube.
+        span: Of a table, how far the largest value is above the smallest.
+    """
+
+    meta: MetaData
+    function: Callable[[Any], Tensor]
+    maximum: float
+    noise: float = 0.0
+    candidates: Tensor | None = None
+    span: float | None = None
+
+
+@dataclass(frozen=True)
+class Problem(ABC):
+    """Where the runs of a benchmark are drawn from.
+
+    Args:
+        name: Its name on the command line.
+        title: Its name in figures.
+        d: Number of parameters.
+        meta_tasks: M of the paper's figure.
+        points: N_m of the paper's figure.
+        evaluations: Evaluations of the test-task in the paper's figure.
+    """
+
+    name: str
+    title: str
+    d: int
+    meta_tasks: int
+    points: int
+    evaluations: int
+
+    @property
+    @abstractmethod
+    def most_meta_tasks(self) -> int | None:
+        """How many there can be; None for any number."""
+
+    @property
+    @abstractmethod
+    def most_points(self) -> int | None:
+        """How many a meta-task, and how many evaluations, there can be; None for any number."""
+
+    @abstractmethod
+    def _draw(self, run: int, meta_tasks: int, points: int) -> Instance: ...
+
+    def draw(self, run: int, *, meta_tasks: int | None = None, points: int | None = None) -> Instance:
+        """What the run of this number is about.
+
+        Args:
+            run: Decides everything random.
+            meta_tasks: M, the number of meta-tasks; the paper's by default.
+            points: N_m, the points of each; the paper's by default.
+        """
+        meta_tasks = self.meta_tasks if meta_tasks is None else meta_tasks
+        points = self.points if points is None else points
+        self.check(meta_tasks, points)
+        return self._draw(check_seed(run), meta_tasks, points)
+
+    def check(self, meta_tasks: int, points: int, evaluations: int = 1) -> None:
+        """Refuse numbers that the problem does not have."""
+        for what, number, least, most in (
+            ("meta-tasks", meta_tasks, 1, self.most_meta_tasks),
+            ("points of a meta-task", points, 2, self.most_points),
+            ("evaluations", evaluations, 1, self.most_points),
+        ):
+            check_integer(number, f"The number of {what}", least=least)
+            if most is not None and number > most:
+                raise SettingError(
+                    f"{number} {what} are asked of {self.name!r}, which has {most}; ask for at most "
+                    f"{most}."
+                )
+
+    def noise_of(self, run: int, evaluations: int, deviation: float) -> list[float]:
+        """What is added to the observations of a run: the same for all methods."""
+        draws = np.random.default_rng([_NOISE, run]).standard_normal(evaluations)
+        noise: list[float] = (deviation * draws).tolist()
+        return noise
+
+
+@dataclass(frozen=True)
+class FamilyProblem(Problem):
+    """Functions drawn from a family of the appendix, with noise."""
+
+    family: Family
+
+    @property
+    def most_meta_tasks(self) -> None:
+        return None
+
+    @property
+    def most_points(self) -> None:
+        return None
+
+    def _draw(self, run: int, meta_tasks: int, points: int) -> Instance:
+        function = self.family.draw(run)
+        meta = self.family.meta_data(meta_tasks, points, run)
+        return Instance(meta, function, function.maximum, self.family.noise)
+
+
+@dataclass(frozen=True)
+class TableProblem(Problem):
+    """The tasks of a table: algorithm 2 of the appendix.
+
+    Args:
+        tasks: Number of tasks of the table, known without reading it.
+        rows: Number of its rows.
+        table: Reads the table.
+        test_task: The name of the test-task; None draws one for each run.
+    """
+
+    tasks: int
+    rows: int
+    table: Callable[[], Table]
+    test_task: str | None = None
+
+    @property
+    def most_meta_tasks(self) -> int:
+        return self.tasks - 1
+
+    @property
+    def most_points(self) -> int:
+        return self.rows
+
+    def _draw(self, run: int, meta_tasks: int, points: int) -> Instance:
+        table = self.table()
+        generator = np.random.default_rng([_TABLE, run])
+        if self.test_task is None:
+            test = int(generator.integers(len(table.tasks)))
+        else:
+            test = table.tasks.index(self.test_task)
+        others = np.delete(np.arange(len(table.tasks)), test)
+        chosen = generator.permutation(others)[:meta_tasks]
+        X, y = table.X, torch.from_numpy(-table.losses)
+        tasks = []
+        for m in chosen.tolist():
+            rows = torch.from_numpy(generator.permutation(len(X))[:points])
+            tasks.append(Task(X[rows], y[m, rows], name=table.tasks[m]))
+        best, worst = y[test].max().item(), y[test].min().item()
+        look_up = partial(_look_up, X, y[test])
+        return Instance(MetaData(tasks), look_up, best, candidates=X, span=best - worst)
+
+
+def _look_up(table: Tensor, values: Tensor, X: Any) -> Tensor:
+    X = check_points(X, "X of a table", d=table.shape[1])
+    distance, row = torch.cdist(X, table, p=torch.inf).min(1)
+    if (distance > _SAME_ROW).any():
+        raise SpaceError("A point is not a row of the table; suggest with candidates=table.")
+    return values[row]
+
+
+def problem(name: str) -> Problem:
+    """A problem by its name, or a refusal that says which one was probably meant.
+
+    Args:
+        name: One of `PROBLEMS`, or "hpobench:FOLDER/MODEL" for HPOBench's own tables in a folder.
+    """
+    if name.startswith("hpobench:"):
+        from scaml.bench import hpobench  # it makes problems, and needs pyarrow
+
+        return hpobench.parse(name)
+    if name not in PROBLEMS:
+        raise SettingError(
+            f"There is no problem {name!r}; did you mean {nearest(name, PROBLEMS)!r}? See scaml bench "
+            "list."
+        )
+    return PROBLEMS[name]
+
+
+def _ours(
+    name: str, title: str, d: int, meta_tasks: int, points: int, tasks: int, rows: int
+) -> TableProblem:
+    table = partial(tables.ours, name)
+    return TableProblem(name, title, d, meta_tasks, points, 60, tasks, rows, table)
+
+
+def _fcnet(task: str, title: str) -> TableProblem:
+    return TableProblem(f"fcnet-{task}", f"FC-Net {title}", 6, 3, 256, 80, 4, 7776, tables.fcnet, task)
+
+
+PROBLEMS: dict[str, Problem] = {
+    problem.name: problem
+    for problem in (
+        *(
+            FamilyProblem(name, family.title, family.d, 8, family.points, evaluations, family)
+            for (name, family), evaluations in zip(FAMILIES.items(), (40, 40, 80), strict=True)
+        ),
+        _ours("svm", "SVM", 2, 28, 64, 34, 441),
+        _ours("lr", "LR", 2, 28, 64, 34, 625),
+        _ours("rf", "RF", 4, 27, 128, 32, 1000),
+        _ours("xgb", "XGB", 4, 19, 128, 20, 1000),
+        TableProblem("mlp", "MLP", 5, 7, 128, 60, 8, 30000, tables.mlp),
+        _fcnet("slice", "Slice"),
+        _fcnet("protein", "Protein"),
+        _fcnet("naval", "Naval"),
+        _fcnet("parkinsons", "Parkinson's"),
+    )
+}
+"""All problems by name, with the settings of the paper's figures."""

