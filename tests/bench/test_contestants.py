@@ -1,0 +1,66 @@
+"""Methods by name: all of ours, a user's own, and what is said to a wrong name."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+
+import pytest
+
+from scaml import SettingError, methods
+from scaml.bench.contestants import CONTESTANTS, RANDOM, contestant
+from scaml.bench.settings import PAPER_METHODS
+from scaml.methods import ScaML
+from tests.bench.study_cases import mine
+
+
+def test_every_method_has_its_name() -> None:
+    classes = {type(contestant(name).method).__name__ for name in CONTESTANTS if name != RANDOM}
+    assert classes == {name for name in methods.__all__ if name not in ("Method", "MetaPrior")}
+    assert set(PAPER_METHODS) == set(CONTESTANTS) - {RANDOM}
+
+
+def test_both_settings_of_scaml() -> None:
+    assert contestant("scaml").method == ScaML()
+    assert contestant("scaml-paper").method == ScaML(normalization="union")
+
+
+def test_a_method_of_a_file(tmp_path: Path) -> None:
+    path = mine(tmp_path)
+    found = contestant(f"{path}:Mine")
+    assert found.settings.startswith("Mine(strength=1.0), file ")
+    assert pickle.loads(pickle.dumps(found)) == found
+    assert contestant(f"{path}:Mine").method == found.method
+
+
+def test_a_changed_file_is_another_method(tmp_path: Path) -> None:
+    path = mine(tmp_path)
+    before = contestant(f"{path}:Mine")
+    path.write_text(path.read_text().replace("1.0", "2.0"))
+    after = contestant(f"{path}:Mine")
+    assert repr(after.method) == "Mine(strength=2.0)"
+    assert after.settings.split()[-1] != before.settings.split()[-1]
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("gbpo", r"There is no method 'gbpo'; did you mean 'gpbo'\? .* as in ./mine.py:Mine\.$"),
+        ("mine", r"There is no method 'mine'; did you mean"),
+        ("nowhere.py:Mine", r"The file 'nowhere.py' of method .* \(No such file or directory\); give"),
+        (
+            "{mine}:Yours",
+            r"has no method class 'Yours', but Mine, Needy, Broken; a method is a subclass",
+        ),
+        ("{mine}:dataclass", r"has no method class 'dataclass'"),
+        ("{mine}:Needy", r"cannot be made without arguments \(demand is missing\); give its hyper"),
+        ("{bad}:Mine", r"does not run \(ZeroDivisionError: division by zero\); mend it"),
+        ("{empty}:Mine", r"has no method class 'Mine', nor another; a method"),
+    ],
+)
+def test_what_is_not_a_method(tmp_path: Path, name: str, message: str) -> None:
+    (tmp_path / "bad.py").write_text("1 / 0\n")
+    (tmp_path / "empty.py").write_text("")
+    paths = {"mine": mine(tmp_path), "bad": tmp_path / "bad.py", "empty": tmp_path / "empty.py"}
+    with pytest.raises(SettingError, match=message):
+        contestant(name.format(**paths))
