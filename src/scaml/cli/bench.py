@@ -1,0 +1,288 @@
+"""`scaml bench`: the paper's study."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from scaml.cli.study import shown
+from scaml.cli.terminal import folder, integer, progress
+from scaml.errors import SettingError, StudyError
+
+if TYPE_CHECKING:
+    from scaml.bench.settings import Setting
+
+__all__ = ["app", "spread"]
+
+app = typer.Typer(
+    name="bench",
+    help="The paper's study: run it, draw it, tabulate it.",
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+)
+tables = typer.Typer(name="tables", help="Tables of real tuning results.", no_args_is_help=True)
+app.add_typer(tables)
+
+_METHODS = "--methods"
+_FORMATS = ("text", "markdown", "csv")
+_RUNS, _DRAWN = 16, "figures"
+
+Methods = Annotated[
+    list[str] | None,
+    typer.Option(
+        _METHODS,
+        metavar="NAME...",
+        help="Methods to compare, or FILE.py:CLASS for one of your own; all of the paper's by default.",
+    ),
+]
+Jobs = Annotated[
+    int, typer.Option(metavar="INT", parser=integer, help="Processes to use, -1 for one a core.")
+]
+Runs = Annotated[int, typer.Option(metavar="INT", parser=integer, help="Runs of every method.")]
+Out = Annotated[
+    Path, typer.Option(metavar="DIR", help="Folder of the results; resumed if it is there.")
+]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress display.")]
+
+
+def spread(words: Sequence[str]) -> list[str]:
+    """Let `--methods a b c` take several words, which the parser of options does not know."""
+    taken: list[str] = []
+    names = -1  # of --methods so far; -1 outside
+    for word in [*words, "--"]:
+        if names >= 0 and not word.startswith("-"):
+            taken += [_METHODS, word]
+            names += 1
+            continue
+        if names == 0:
+            raise SettingError("--methods names none; give at least one, as in --methods scaml gpbo.")
+        names = 0 if word == _METHODS else -1
+        if names < 0:
+            taken.append(word)
+    return taken[:-1]
+
+
+@app.command("list", epilog="Example: scaml bench list")
+def list_problems() -> None:
+    """List the problems: dimension, tasks, points, and the paper's settings of each."""
+    with _needs_extra():
+        from scaml.bench.problems import PROBLEMS
+
+        table = Table("problem", "title")
+        for name in ("d", "tasks", "points", "M", "N_m", "evaluations"):
+            table.add_column(name, justify="right")
+        for name, problem in PROBLEMS.items():
+            most, points = problem.most_meta_tasks, problem.most_points
+            numbers = (
+                problem.d,
+                "∞" if most is None else most + 1,
+                "∞" if points is None else points,
+                problem.meta_tasks,
+                problem.points,
+                problem.evaluations,
+            )
+            table.add_row(name, problem.title, *map(str, numbers))
+        Console().print(table)
+        typer.echo("hpobench:FOLDER/MODEL is a problem too, for who has HPOBench's tables in a folder.")
+
+
+@app.command(epilog="Example: scaml bench run branin svm --methods scaml gpbo --runs 4 --out runs")
+def run(
+    problems: Annotated[
+        list[str], typer.Argument(metavar="PROBLEM...", help="Names; see scaml bench list.")
+    ],
+    methods: Methods = None,
+    meta_tasks: Annotated[
+        int | None,
+        typer.Option(metavar="INT", parser=integer, help="M; the paper's number by default."),
+    ] = None,
+    points: Annotated[
+        int | None,
+        typer.Option(metavar="INT", parser=integer, help="N_m; the paper's number by default."),
+    ] = None,
+    evaluations: Annotated[
+        int | None,
+        typer.Option(metavar="INT", parser=integer, help="Of the test-task; the paper's by default."),
+    ] = None,
+    runs: Runs = _RUNS,
+    jobs: Jobs = 1,
+    out: Out = Path("runs"),
+    quiet: Quiet = False,
+) -> None:
+    """Compare methods on problems, run by run; go on where a stopped command was.
+
+    Within a run all methods get the same meta-data, test function and noise. Every finished run of a
+    method is kept. The numbers do not depend on --jobs.
+    """
+    with _needs_extra():
+        from scaml.bench.results import check_same
+        from scaml.bench.settings import Setting
+
+        settings = [
+            Setting.of(name, meta_tasks, points, evaluations) for name in dict.fromkeys(problems)
+        ]
+        check_same(out, settings)
+        _study(out, settings, methods, runs, jobs, quiet)
+
+
+@app.command(epilog="Example: scaml bench paper --figure synthetic --runs 16 --jobs 2 --out runs")
+def paper(
+    figure: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="synthetic, ablation-tasks, ablation-points, hpo, illustration, or all of them.",
+        ),
+    ] = "all",
+    methods: Methods = None,
+    runs: Runs = _RUNS,
+    jobs: Jobs = 1,
+    out: Out = Path("runs"),
+    quiet: Quiet = False,
+) -> None:
+    """Run what a figure of the paper shows, and draw it to OUT/figures.
+
+    Goes on where a stopped command was. The paper has 128 runs, and 256 of the tables.
+    """
+    with _needs_extra():
+        from scaml.bench.settings import FIGURES, figure_settings
+
+        settings = figure_settings(figure)
+        if settings:
+            _study(out, settings, methods, runs, jobs, quiet)
+        for name in FIGURES[:-1] if figure == "all" else (figure,):
+            _draw(out, name, out / _DRAWN)
+
+
+@app.command(epilog="Example: scaml bench plot runs --figure hpo")
+def plot(
+    results: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of the results.")],
+    figure: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="synthetic, ablation-tasks, ablation-points, appendix-tasks, appendix-points, hpo, "
+            "illustration, or regret: whatever there is, a panel a setting.",
+        ),
+    ] = "regret",
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Folder of the figure; DIR/figures by default.")
+    ] = None,
+) -> None:
+    """Draw results as PNG and PDF: mean regret and its standard error over evaluations."""
+    with _needs_extra():
+        _draw(results, figure, results / _DRAWN if out is None else out)
+
+
+@app.command(epilog="Example: scaml bench table runs --format markdown --timings")
+def table(
+    results: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of the results.")],
+    style: Annotated[
+        str, typer.Option("--format", metavar="text|markdown|csv", help="How it is written.")
+    ] = "text",
+    timings: Annotated[bool, typer.Option("--timings", help="Seconds too.")] = False,
+    reference: Annotated[
+        str, typer.Option(metavar="METHOD", help="The method that others are compared with.")
+    ] = "scaml",
+) -> None:
+    """Tabulate cumulative and final regret, ranks, and paired differences from a reference method.
+
+    Cumulative regret is the sum of the simple regrets after every evaluation.
+    """
+    if style not in _FORMATS:
+        raise SettingError(f"--format is {style!r}; choose one of {', '.join(_FORMATS)}.")
+    with _needs_extra():
+        from scaml.bench import summary
+        from scaml.bench.results import read
+
+        frame, damaged = read(results)
+        _tell(damaged)
+        rows = summary.summarize(frame, timings=timings, reference=reference)
+        if style == "text":
+            console = Console()
+            Console(width=None if console.is_terminal else 120).print(summary.text(rows))
+        else:
+            typer.echo(summary.csv(rows) if style == "csv" else summary.markdown(rows), nl=False)
+
+
+@tables.command(epilog="Example: scaml bench tables build svm --jobs 2 --out tables")
+def build(
+    model: Annotated[str, typer.Argument(metavar="svm|lr|rf|xgb", help="Which table.")],
+    jobs: Jobs = 1,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder of the table.")] = Path("tables"),
+) -> None:
+    """Train a model on its whole grid and 20 or more real data sets, and write the table of errors.
+
+    Takes 10 to 60 minutes on one core. Goes on where a stopped command was.
+    """
+    with _needs_extra():
+        from scaml.bench.building import build as build_table
+        from scaml.bench.building import data_sets
+
+        data_sets(model)  # refused before the folder is made
+        with folder(out), progress() as report:
+            report("Training", 0, len(data_sets(model)))
+            path = build_table(model, out, n_jobs=jobs, progress=report)
+    typer.echo(f"Table: {path}")
+
+
+def _study(
+    out: Path,
+    settings: Sequence[Setting],
+    methods: list[str] | None,
+    runs: int,
+    jobs: int,
+    quiet: bool,
+) -> None:
+    from scaml.bench.runner import run_study
+    from scaml.bench.settings import PAPER_METHODS
+
+    names = list(dict.fromkeys(methods or PAPER_METHODS))
+    with folder(out), shown(out, quiet) as report:
+        study = run_study(out, settings, names, runs, n_jobs=jobs, progress=report)
+    _tell(study.damaged)
+    if study.failures:
+        first = study.failures[0]
+        raise StudyError(
+            f"{len(study.failures)} of {study.total} runs failed, the first of {first.unit.method} "
+            f"with {first.reason.splitlines()[0]} (see {first.log}); the others are kept, and the "
+            "same command tries these again."
+        )
+    typer.echo(f"Results: {out}, {study.finished} runs; see scaml bench table {out}")
+
+
+def _draw(results: Path, figure: str, out: Path) -> None:
+    from scaml.bench import figures, illustration
+    from scaml.bench.results import read
+
+    if figure == "illustration":
+        with folder(out):
+            paths = illustration.draw(out)
+    else:
+        frame, damaged = read(results)
+        _tell(damaged)
+        with folder(out):
+            paths = figures.draw(frame, figure, out)
+    for path in paths:
+        typer.echo(f"Figure: {path}")
+
+
+def _tell(damaged: Sequence[Path]) -> None:
+    for path in damaged:
+        typer.echo(f"scaml: a damaged file was set aside as {path}; run again for its runs.", err=True)
+
+
+@contextmanager
+def _needs_extra() -> Iterator[None]:
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise SettingError(
+            f"scaml bench needs {error.name}, which is not installed; run pip install 'scaml[bench]'."
+        ) from error

@@ -1,0 +1,98 @@
+"""`scaml demo` and `scaml methods`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from scaml.cli.terminal import check_seed, folder, integer, progress, unwritable
+from scaml.errors import SettingError
+
+if TYPE_CHECKING:
+    from scaml.demo import DemoResult
+
+__all__ = ["FAMILY_NAMES", "demo", "methods"]
+
+# The keys of `scaml.bench.FAMILIES`, repeated: torch and BoTorch take seconds to import, so that only
+# the commands that compute import what needs them.
+FAMILY_NAMES = ("branin", "hartmann3", "hartmann6")
+
+_SHOWN = (1, 5, 10, 15, 20)  # evaluations in the table of regrets
+
+
+def _check_family(name: str) -> str:
+    if name not in FAMILY_NAMES:
+        raise SettingError(f"--family is {name!r}; choose one of {', '.join(FAMILY_NAMES)}.")
+    return name
+
+
+def demo(
+    family: Annotated[
+        str,
+        typer.Option(metavar="|".join(FAMILY_NAMES), callback=_check_family, help="Kind of function."),
+    ] = "branin",
+    seed: Annotated[
+        int,
+        typer.Option(
+            metavar="INT",
+            parser=integer,
+            callback=check_seed,
+            help="Decides everything random; at least 0.",
+        ),
+    ] = 0,
+    out: Annotated[
+        Path, typer.Option(metavar="DIR", help="Folder of the figure; made if it is not there.")
+    ] = Path("scaml-demo"),
+) -> None:
+    """Optimize a function with and without past tasks, and compare.
+
+    ScaML-GP, which has 8 past tasks to learn from, runs beside a plain GP, which has none. Both
+    evaluate the same new function 20 times. Takes less than a minute.
+    """
+    path = out / f"{family}-seed-{seed}.png"
+    with folder(out):
+        with progress() as report:
+            from scaml.bench import FAMILIES
+            from scaml.demo import draw, run_demo
+
+            result = run_demo(FAMILIES[family], seed, progress=report)
+        try:
+            draw(result, path)
+        except OSError as error:
+            raise unwritable(path, error) from error
+    _show(result)
+    typer.echo(f"Figure: {path}")
+
+
+def methods() -> None:
+    """List the meta-learning methods: name, publication, cost, and one line on each."""
+    from scaml import methods as known
+
+    table = Table("method", "publication", "what it does", "cost", show_lines=True)
+    for name in known.__all__:
+        cls = getattr(known, name)
+        if issubclass(cls, known.Method) and cls is not known.Method:
+            table.add_row(name, cls.publication, cls.summary, cls.cost)
+    Console().print(table)
+
+
+def _show(result: DemoResult) -> None:
+    from scaml.demo import in_words
+
+    console = Console()
+    regrets = Table(title=f"Simple regret on {result.family.title}")
+    regrets.add_column("evaluations", justify="right")
+    for name in result.regrets:
+        regrets.add_column(name, justify="right")
+    for n in _SHOWN:
+        regrets.add_row(str(n), *(f"{values[n - 1]:.3g}" for values in result.regrets.values()))
+    weights = Table(title="Learned weights")
+    weights.add_column("past task")
+    weights.add_column("weight", justify="right")
+    for name, weight in result.weights.items():
+        weights.add_row(name, in_words(weight))
+    console.print(regrets, weights, sep="\n")
