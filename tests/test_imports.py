@@ -32,6 +32,7 @@ ORDER = [
     "weights",
     "marginal",
     "posterior",
+    "table_rows",
     "scaml_gp",
     "process",
     "plain_gp",

@@ -53,6 +53,11 @@ class UpperConfidenceBound(BoTorchUCB):
     def __init__(self, model: Model, sqrt_beta: float = 3.0) -> None:
         super().__init__(model, beta=sqrt_beta**2)
 
+    def of_moments(self, mean: Tensor, variance: Tensor) -> Tensor:
+        """The value where mean and variance are known."""
+        value: Tensor = mean + (self.beta * variance).sqrt()
+        return value
+
     def _mean_and_sigma(
         self, X: Tensor, compute_sigma: bool = True, min_var: float = 1e-300
     ) -> tuple[Tensor, Tensor | None]:

@@ -12,7 +12,7 @@ from botorch.models.model import Model
 from botorch.utils.sampling import manual_seed
 from torch import Tensor
 
-from scaml.acquisition import evaluate, maximize_on_cube
+from scaml.acquisition import UpperConfidenceBound, evaluate, maximize_on_cube
 from scaml.data import Task, check_integer, check_points
 from scaml.errors import SettingError, SpaceError
 from scaml.methods.base import MetaPrior, check_seed
@@ -120,7 +120,7 @@ def _maximizer(
     seed: int,
 ) -> Tensor:
     if table is not None:
-        return _best_row(function, table, torch.cat([task.X, taken]), seed)
+        return _best_row(function, prior, table, torch.cat([task.X, taken]), seed)
     if prior.space is None or prior.space.continuous:
         return maximize_on_cube(function, prior.d, seed=seed, avoid=taken if len(taken) else None)
     _check_not_one_shot(function, "a space with integers, steps or categories")
@@ -134,17 +134,29 @@ def _table(candidates: Any, d: int) -> Tensor:
     return table
 
 
-def _best_row(function: AcquisitionFunction, table: Tensor, used: Tensor, seed: int) -> Tensor:
+def _best_row(
+    function: AcquisitionFunction, prior: MetaPrior, table: Tensor, used: Tensor, seed: int
+) -> Tensor:
     """The best row among those used least often; of several that are equally good, any."""
     _check_not_one_shot(function, "a table of candidates")
     times = torch.zeros(len(table), dtype=torch.long)
     for x in used:
         times += (table - x).abs().amax(-1) <= _SAME_ROW
     rows = (times == times.min()).nonzero().flatten()
-    values = evaluate(function, table[rows])
+    values = _on_table(function, prior, table, rows)
     # A model that knows nothing finds all rows equal: the first of a sorted table would be a corner.
     best = rows[values == values.max()]
     return table[best[torch.randint(len(best), (), generator=torch.Generator().manual_seed(seed))]]
+
+
+def _on_table(function: AcquisitionFunction, prior: MetaPrior, table: Tensor, rows: Tensor) -> Tensor:
+    """Values at some rows of a table, from what the prior keeps of it if it can."""
+    if isinstance(function, UpperConfidenceBound) and function.posterior_transform is None:
+        with torch.no_grad():
+            moments = prior.on_table(function.model, table)
+        if moments is not None:
+            return function.of_moments(*moments)[rows]
+    return evaluate(function, table[rows])
 
 
 def _check_not_one_shot(function: AcquisitionFunction, where: str) -> None:

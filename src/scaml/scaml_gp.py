@@ -34,6 +34,7 @@ from scaml.linalg import cholesky
 from scaml.marginal import Marginal
 from scaml.normalization import Units
 from scaml.posterior import check_outputs, likelihood_of, posterior_of
+from scaml.table_rows import TableRows
 from scaml.task_gps import TaskGPs
 from scaml.weights import Hyperparameters
 
@@ -170,6 +171,22 @@ class ScaMLGP(GPyTorchModel, FantasizeMixin):
         """Posterior mean and variance, each `batch x 1`, at `batch x 1 x d`, in the units of y."""
         mean, variance = self.moments(X.to(self._X))
         return self.y_offset + self.y_scale * mean, self.y_scale.square() * variance.squeeze(-1)
+
+    def on_rows(self, rows: TableRows) -> tuple[Tensor, Tensor]:
+        """Posterior mean and variance, n each, at the n rows of a table, in the units of y.
+
+        Theorem 1 and equation 1 as they stand, from what is kept of the meta-tasks.
+        """
+        w, active = self.weights, self.weights.nonzero().flatten()
+        a, b = self._X / self.lengthscale, rows.table / self.lengthscale
+        cross = self.outputscale * correlation(self.task_gps.kernel, squared_distance(a, b))
+        if len(active) and len(cross):
+            kept = w[active].square()
+            cross = cross + torch.stack([kept @ row[active] for row in rows.covariance(self._X)])
+        mean = w @ rows.mean + cross.mT @ self._gamma
+        prior = w.square() @ rows.variance + self.outputscale
+        variance = (prior - (self._root @ cross).square().sum(0)).clamp_min(self._floor)
+        return self.y_offset + self.y_scale * mean, self.y_scale.square() * variance
 
     def posterior(
         self,

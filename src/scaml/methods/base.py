@@ -85,6 +85,14 @@ class MetaPrior(ABC):
         """The acquisition function whose maximum is evaluated next: UCB with the method's √β."""
         return UpperConfidenceBound(model, sqrt_beta=self.method.sqrt_beta)
 
+    def on_table(self, model: Model, table: Tensor) -> tuple[Tensor, Tensor] | None:
+        """Mean and variance of the model at the n rows of a table, n each; None to ask the model.
+
+        For priors that keep what does not change between the steps of a search.
+        """
+        del model, table
+        return None
+
     def state(self) -> dict[str, Tensor]:
         """What was learned, as tensors: all that a file needs beside the method and the meta-data.
 

@@ -6,8 +6,11 @@ Algorithm 1 of the paper: `ScaML.meta_fit` is its line 2, `ScaMLPrior.condition`
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
+
+from botorch.models.model import Model
+from torch import Tensor
 
 from scaml.data import MetaData, Task
 from scaml.hyperpriors import WEIGHTS, WeightsName, check_weights
@@ -17,6 +20,7 @@ from scaml.methods.modular import ModularMethod, ModularPrior
 from scaml.normalization import Levels, NormalizationName, check_normalization, normalize
 from scaml.parallel import one_thread
 from scaml.scaml_gp import ScaMLGP
+from scaml.table_rows import TableCache
 from scaml.task_gps import TaskGPs
 from scaml.weights import Cache, fit_weights
 
@@ -59,6 +63,7 @@ class ScaMLPrior(ModularPrior):
 
     method: ScaML
     levels: Levels
+    tables: TableCache = field(default_factory=TableCache, repr=False)
 
     def condition(self, task: Task, *, seed: int = 0) -> ScaMLGP:
         """Learn the weights and the residual GP from the task's data and condition on them."""
@@ -71,3 +76,12 @@ class ScaMLPrior(ModularPrior):
             cache = Cache(X=task.X, z=z, mean=mean, covariance=covariance.flatten(1))
             theta = fit_weights(self.method.kernel, cache, WEIGHTS[self.method.weights], seed=seed)
             return ScaMLGP(self.task_gps, task, units, theta)
+
+    def on_table(self, model: Model, table: Tensor) -> tuple[Tensor, Tensor] | None:
+        """From the meta-tasks at the rows, which are computed once for a table."""
+        if not (
+            isinstance(model, ScaMLGP) and model.task_gps is self.task_gps and not model.batch_shape
+        ):
+            return None
+        rows = self.tables.rows(self.task_gps, table)
+        return None if rows is None else model.on_rows(rows)
