@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 import torch
+from threadpoolctl import threadpool_info
 from torch import Tensor
 
 from scaml.errors import SettingError, TaskDataError
-from scaml.parallel import one_thread, run
+from scaml.parallel import each, one_thread, run
 
 
 @pytest.fixture(autouse=True)
@@ -90,3 +91,26 @@ def test_one_thread_restores_after_an_exception() -> None:
     with pytest.raises(KeyError), one_thread():
         raise KeyError
     assert torch.get_num_threads() == 2
+
+
+def blas_threads(item: int) -> tuple[int, set[int], int]:
+    pools = [pool for pool in threadpool_info() if pool["user_api"] == "blas"]
+    return item, {pool["num_threads"] for pool in pools}, torch.get_num_threads()
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_each_item_comes_once_and_runs_on_one_thread(n_jobs: int) -> None:
+    found = list(each(blas_threads, range(5), n_jobs))
+    assert sorted(item for item, _, _ in found) == list(range(5))
+    assert all(blas <= {1} and threads == 1 for _, blas, threads in found)
+
+
+def test_each_gives_an_item_before_the_next_is_begun() -> None:
+    begun: list[int] = []
+
+    def begin(item: int) -> int:
+        begun.append(item)
+        return item
+
+    for item in each(begin, range(3), 1):
+        assert begun == list(range(item + 1))

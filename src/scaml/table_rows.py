@@ -1,7 +1,7 @@
 r"""The meta-tasks at the rows of a table, where one study asks again and again.
 
 Posterior means and variances of the meta-tasks at the rows never change; a new observation x adds one
-row of covariances $\Sigma_m(x, \cdot)$. What remains of a step is sums over tasks, and products with n_t.
+row of covariances $\Sigma_m(x, \cdot)$. What remains of a step are sums over tasks.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from scaml.bench.results import Results, read
 from scaml.bench.runner import Study, run_study
 from scaml.bench.settings import Setting
 from scaml.bench.summary import csv, summarize
-from scaml.bench.unit import Row, Unit
+from scaml.bench.unit import Row, Unit, evaluate
 from tests.bench.study_cases import SMALL, mine
 
 METHODS = ["random", "gpbo"]
@@ -30,13 +30,12 @@ def table(folder: Path) -> str:
 
 def counted(monkeypatch: pytest.MonkeyPatch) -> list[Unit]:
     seen: list[Unit] = []
-    original = runner.evaluate
 
-    def evaluate(unit: Unit) -> list[Row]:
+    def counting(unit: Unit) -> list[Row]:
         seen.append(unit)
-        return original(unit)
+        return evaluate(unit)
 
-    monkeypatch.setattr(runner, "evaluate", evaluate)
+    monkeypatch.setattr(runner, "evaluate", counting)
     return seen
 
 

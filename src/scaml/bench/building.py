@@ -70,7 +70,8 @@ def build(model: str, folder: Path, *, n_jobs: int = 1, progress: Progress | Non
     names = data_sets(model)
     parts = folder / f"{model}.parts"
     parts.mkdir(parents=True, exist_ok=True)
-    missing = [name for name in names if not (parts / f"{name}.npy").exists()]
+    size = len(kept_rows(GRIDS[model]))
+    missing = [name for name in names if not _whole(parts / f"{name}.npy", size)]
     done = len(names) - len(missing)
     for name in each(partial(_train, model, parts), missing, n_jobs):
         done += 1
@@ -88,6 +89,14 @@ def build(model: str, folder: Path, *, n_jobs: int = 1, progress: Progress | Non
     temporary.replace(table)
     shutil.rmtree(parts)
     return table
+
+
+def _whole(part: Path, size: int) -> bool:
+    """Whether a data set is done, and with the rows that the grid has now."""
+    try:
+        return bool(np.load(part).shape == (size,))
+    except (OSError, EOFError, ValueError):
+        return False
 
 
 def _train(model: str, parts: Path, name: str) -> str:

@@ -22,8 +22,9 @@ from scaml.methods.base import check_seed
 __all__ = ["PROBLEMS", "FamilyProblem", "Instance", "Problem", "TableProblem", "problem"]
 
 _SAME_ROW = 1e-9
-_NOISE = 1  # of the random numbers of a run, those of the evaluations' noise
-_TABLE = 2  # ... those of the choice of tasks and rows
+# Of the random numbers of a run, those of the choice of tasks and rows, and of the evaluations' noise;
+# 0 and 1 are those of a family's functions and meta-data.
+_TABLE, _NOISE = 2, 3
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,8 +8,10 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from scaml.bench.contestants import contestant
+from scaml.bench.history import note
 from scaml.bench.results import Results, done, in_use
 from scaml.bench.settings import Setting, fits
 from scaml.bench.unit import Row, Unit, evaluate
@@ -71,6 +73,7 @@ def run_study(
     *,
     n_jobs: int = 1,
     progress: Progress | None = None,
+    source: dict[str, Any] | None = None,
 ) -> Study:
     """Run what is missing, and keep every unit as soon as it is finished.
 
@@ -81,6 +84,7 @@ def run_study(
         runs: Runs of each, numbered from 0.
         n_jobs: Processes to use, -1 for one a core. The results do not depend on it.
         progress: Told at the start and after every unit.
+        source: Added to the history of the folder if there is anything to run.
     """
     check_integer(runs, "The number of runs", least=1)
     contestants = {name: contestant(name).settings for name in methods}
@@ -89,6 +93,8 @@ def run_study(
     with in_use(out):
         folders = {setting: Results(out, setting) for setting in settings}
         units = _missing(study, folders, contestants, runs)
+        if units and source is not None:
+            note(out, source | {"units": len(units)})
         report(study)
         for unit, seconds, outcome in each(_attempt, units, n_jobs):
             _keep(study, folders[unit.setting], unit, seconds, outcome)

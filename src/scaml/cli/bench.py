@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -240,12 +241,14 @@ def _study(
     jobs: int,
     quiet: bool,
 ) -> None:
+    from scaml.bench.history import provenance
     from scaml.bench.runner import run_study
     from scaml.bench.settings import PAPER_METHODS
 
     names = list(dict.fromkeys(methods or PAPER_METHODS))
+    source = provenance(["scaml", *sys.argv[1:]])
     with folder(out), shown(out, quiet) as report:
-        study = run_study(out, settings, names, runs, n_jobs=jobs, progress=report)
+        study = run_study(out, settings, names, runs, n_jobs=jobs, progress=report, source=source)
     _tell(study.damaged)
     if study.failures:
         first = study.failures[0]

@@ -1,0 +1,51 @@
+"""Where results come from: every command that added some, with its revision and versions."""
+
+from __future__ import annotations
+
+import json
+import platform
+import subprocess
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+from shlex import join
+from typing import Any
+
+import scaml
+
+__all__ = ["note", "provenance"]
+
+_FILE = "history.jsonl"
+_PACKAGES = ("scaml", "torch", "botorch", "gpytorch", "numpy")
+
+
+def provenance(command: Sequence[str]) -> dict[str, Any]:
+    """What made the results; ask before the work, not after it.
+
+    Args:
+        command: Its words.
+    """
+    source = Path(scaml.__file__).parent
+    revision = _git(source, "rev-parse", "--short", "HEAD")
+    changed = _git(source, "status", "--porcelain", "--", ".")
+    return {
+        "command": join(command),
+        "revision": f"{revision} with changes" if changed else revision,
+        "python": platform.python_version(),
+        **{package: version(package) for package in _PACKAGES},
+    }
+
+
+def note(folder: Path, entry: dict[str, Any]) -> None:
+    """Add a line to the folder's history."""
+    with (folder / _FILE).open("a", encoding="utf-8") as file:
+        file.write(json.dumps(entry) + "\n")
+
+
+def _git(folder: Path, *words: str) -> str | None:
+    """Git's answer; None where the package is installed and not checked out."""
+    command = ["git", "-C", str(folder), *words]
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return None
