@@ -7,7 +7,7 @@ export OMP_NUM_THREADS := 1
 export OPENBLAS_NUM_THREADS := 1
 export MKL_NUM_THREADS := 1
 
-.PHONY: help demo test lint format speed sampler-speed spaces transfer methods methods-speed clean
+.PHONY: help demo test lint format speed sampler-speed spaces transfer methods methods-speed study clean
 
 help: ## Show this list.
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -50,6 +50,13 @@ methods: $(READY) ## Regret of all methods; writes benchmarks/methods.json (abou
 
 methods-speed: $(READY) ## A step of every ensemble, the training of every network; writes benchmarks/methods_speed.json.
 	$(BIN)/python -m benchmarks.methods --costs
+
+study: $(READY) ## The paper's study into results/ (many hours; goes on where it was stopped).
+	$(BIN)/scaml bench paper --figure synthetic --runs 16 --jobs 2 --out results
+	$(BIN)/scaml bench paper --figure hpo --runs 16 --jobs 2 --out results
+	$(BIN)/scaml bench paper --figure ablation-tasks --runs 8 --jobs 2 --out results
+	$(BIN)/scaml bench paper --figure ablation-points --runs 8 --jobs 2 --out results
+	$(BIN)/scaml bench paper --figure illustration --out results
 
 clean: ## Remove what make made.
 	rm -rf .venv scaml-demo build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

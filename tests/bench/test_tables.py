@@ -255,13 +255,13 @@ def test_our_tables_have_the_rows_of_the_grids_and_many_tasks(model: str) -> Non
 
 
 def test_our_tables_are_small() -> None:
-    paths = [files("scaml.bench").joinpath("tables", f"{model}.npz") for model in GRIDS]
+    paths = [files("scaml.bench").joinpath("data", f"{model}.npz") for model in GRIDS]
     assert sum(len(path.read_bytes()) for path in paths) < 5e6
 
 
 @every_model
 def test_our_tables_say_what_they_are_of(model: str) -> None:
-    path = str(files("scaml.bench").joinpath("tables", f"{model}.npz"))
+    path = str(files("scaml.bench").joinpath("data", f"{model}.npz"))
     with np.load(path, allow_pickle=False) as parts:
         about = json.loads(str(parts["about"]))
     assert set(about["data sets"]) == set(tables.ours(model).tasks)

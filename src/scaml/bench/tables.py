@@ -96,7 +96,7 @@ def read(path: Path, grid: Grid) -> Table:
 @lru_cache(maxsize=4)
 def ours(model: str) -> Table:
     """Our own table of a model, which comes with scaml."""
-    with as_file(files("scaml.bench").joinpath("tables", f"{model}.npz")) as path:
+    with as_file(files("scaml.bench").joinpath("data", f"{model}.npz")) as path:
         return read(path, GRIDS[model])
 
 
