@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from scaml.bench.problems import PROBLEMS, TableProblem
+
 ROOT = Path(__file__).parents[1]
 
 
@@ -36,6 +38,21 @@ def test_examples_of_the_methods_page(tmp_path: Path) -> None:
     assert result.returncode == 0, result.stdout[-2000:]
     assert "passed" in result.stdout
     assert "failed" not in result.stdout
+
+
+def test_example_and_numbers_of_the_tables_page(capsys: pytest.CaptureFixture[str]) -> None:
+    (example,) = blocks("docs/tables.md")
+    exec(compile(example, "tables.md", "exec"), {})
+    assert "(34, 441)" in capsys.readouterr().out
+    page = (ROOT / "docs/tables.md").read_text(encoding="utf-8")
+    lines = [
+        [cell.strip() for cell in line.split("|")[1:-1]] for line in page.splitlines() if "|" in line
+    ]
+    told = {line[0].strip("`"): (line[3].split()[0], line[4]) for line in lines[2:]}
+    told |= {name: told["fcnet-*"] for name in PROBLEMS if name.startswith("fcnet-")}
+    del told["fcnet-*"]
+    tables = {name: problem for name, problem in PROBLEMS.items() if isinstance(problem, TableProblem)}
+    assert told == {name: (str(table.rows), str(table.tasks)) for name, table in tables.items()}
 
 
 def test_links_of_the_readme_lead_somewhere() -> None:

@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from csv import writer
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from io import StringIO
 from typing import Literal
 
@@ -111,7 +111,8 @@ def _rich(sheet: _Sheet) -> list[RenderableType]:
         styles = ["bold" if (i, j) in sheet.bold else "" for j in range(len(cells))]
         table.add_row(*(Text(cell, style) for cell, style in zip(cells, styles, strict=True)))
     # Not the table's own title and caption, which may be no wider than its columns.
-    return [Text(sheet.title, "italic"), table, Text(sheet.caption, "dim"), ""]
+    caption = [Text(sheet.caption, "dim")] if sheet.caption else []
+    return [Text(sheet.title, "italic"), table, *caption, ""]
 
 
 def _github(sheet: _Sheet) -> str:
@@ -126,7 +127,8 @@ def _github(sheet: _Sheet) -> str:
         *([cell(i, j) for j in columns] for i in range(len(sheet.cells))),
     ]
     table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
-    return f"### {_escaped(sheet.title)}\n\n{table}\n\n{_escaped(sheet.caption)}\n"
+    caption = f"\n{_escaped(sheet.caption)}\n" if sheet.caption else ""
+    return f"### {_escaped(sheet.title)}\n\n{table}\n{caption}"
 
 
 def _escaped(plain: str) -> str:
@@ -138,6 +140,8 @@ def _sheets(rows: Sequence[Row]) -> list[_Sheet]:
     parts = settings(rows)
     timed = bool(rows) and all(row.core_seconds is not None for row in rows)
     sheets = [_setting(part) for part in parts]
+    # All have the same caption: said once, after the last.
+    sheets = [*(replace(sheet, caption="") for sheet in sheets[:-1]), *sheets[-1:]]
     return [*sheets, _overview(overview(rows), timed)] if timed or len(parts) > 1 else sheets
 
 
