@@ -223,7 +223,7 @@ PROBLEMS: dict[str, Problem] = {
             for (name, family), evaluations in zip(FAMILIES.items(), (40, 40, 80), strict=True)
         ),
         _ours("svm", "SVM", 2, 28, 64, 34, 441),
-        _ours("lr", "LR", 2, 28, 64, 34, 625),
+        _ours("lr", "LR", 2, 28, 64, 32, 625),
         _ours("rf", "RF", 4, 27, 128, 32, 1000),
         _ours("xgb", "XGB", 4, 19, 128, 20, 1000),
         TableProblem("mlp", "MLP", 5, 7, 128, 60, 8, 30000, tables.mlp),
