@@ -23,7 +23,8 @@ from optuna.trial import TrialState, create_trial
 
 import scaml
 from scaml.errors import SettingError, StorageError
-from scaml.studies import MOST_TRIALS, read_studies
+from scaml.matching import MOST_TRIALS
+from scaml.studies import read_studies
 
 pytestmark = pytest.mark.usefixtures("quiet")
 

@@ -44,7 +44,7 @@ class FitError(ScaMLError, RuntimeError):
 
 
 class StoreError(ScaMLError, ValueError):
-    """A file is not a saved prior that this version can read, or cannot be written."""
+    """A file (a saved prior, a table, results) cannot be read by this version, or not be written."""
 
 
 class StudyError(ScaMLError, RuntimeError):

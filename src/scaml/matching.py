@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import torch
 from optuna.distributions import BaseDistribution, CategoricalDistribution
 from torch import Tensor
@@ -20,7 +21,10 @@ from scaml.data import COORDINATES, Task, counted
 from scaml.errors import SpaceError
 from scaml.space import CHOSEN, Space, encode_value, width_of
 
-__all__ = ["Match", "Matching", "PastTask", "match"]
+__all__ = ["MOST_TRIALS", "Match", "Matching", "PastTask", "match", "thinned"]
+
+# Of one past task: an exact GP of more points costs minutes and teaches little more.
+MOST_TRIALS = 300
 
 
 @dataclass(frozen=True)
@@ -73,6 +77,17 @@ class Matching:
         if self.identical:
             return f"all {counted(len(self.matches), 'past task')} have the parameters of the new space"
         return "; ".join(map(str, self.matches))
+
+
+def thinned(y: Sequence[float], *, minimize: bool) -> list[int]:
+    """The places of the values of a past task that are kept: of a long one half are its best."""
+    if len(y) <= MOST_TRIALS:
+        return list(range(len(y)))
+    values = np.array(y)
+    order = np.argsort(values if minimize else -values, kind="stable")
+    best, others = order[: MOST_TRIALS // 2], order[MOST_TRIALS // 2 :]
+    drawn = np.random.default_rng(0).choice(others, MOST_TRIALS - len(best), replace=False)
+    return sorted([*best.tolist(), *drawn.tolist()])
 
 
 def match(

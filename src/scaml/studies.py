@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
-import numpy as np
 import optuna
 from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
@@ -15,12 +14,9 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from scaml.data import LARGEST_Y, counted
 from scaml.errors import SettingError, StorageError
-from scaml.matching import PastTask
+from scaml.matching import MOST_TRIALS, PastTask, thinned
 
-__all__ = ["MOST_TRIALS", "PastStudies", "negated", "read_studies", "storage_errors"]
-
-# An exact GP of more points costs minutes and teaches little more.
-MOST_TRIALS = 300
+__all__ = ["PastStudies", "negated", "read_studies", "storage_errors"]
 
 
 @dataclass(frozen=True)
@@ -93,7 +89,8 @@ def read_studies(studies: Iterable[Study]) -> PastStudies:
         if len(usable) < 2 or not space:
             left_out["in studies of fewer than 2 usable trials"] += len(usable)
             continue
-        kept = _thinned(usable, direction)
+        values = [float(trial.value or 0.0) for trial in usable]
+        kept = [usable[i] for i in thinned(values, minimize=direction == StudyDirection.MINIMIZE)]
         left_out[f"beyond the {MOST_TRIALS} kept of one study"] += len(usable) - len(kept)
         name = study.study_name
         while name in names:
@@ -145,16 +142,6 @@ def _refused(trial: FrozenTrial) -> str | None:
         return trial.state.name.lower()
     value = trial.value
     return None if value is not None and abs(value) <= LARGEST_Y else "not finite"
-
-
-def _thinned(trials: Sequence[FrozenTrial], direction: StudyDirection) -> list[FrozenTrial]:
-    if len(trials) <= MOST_TRIALS:
-        return list(trials)
-    values = np.array([trial.value for trial in trials])
-    order = np.argsort(values if direction == StudyDirection.MINIMIZE else -values, kind="stable")
-    best, others = order[: MOST_TRIALS // 2], order[MOST_TRIALS // 2 :]
-    drawn = np.random.default_rng(0).choice(others, MOST_TRIALS - len(best), replace=False)
-    return [trials[i] for i in sorted([*best.tolist(), *drawn.tolist()])]
 
 
 def _fingerprint(study: Study, trials: Sequence[FrozenTrial]) -> tuple[str, str]:

@@ -11,8 +11,6 @@ from pathlib import Path
 from shlex import join
 from typing import Any
 
-import scaml
-
 __all__ = ["note", "provenance"]
 
 _FILE = "history.jsonl"
@@ -25,7 +23,7 @@ def provenance(command: Sequence[str]) -> dict[str, Any]:
     Args:
         command: Its words.
     """
-    source = Path(scaml.__file__).parent
+    source = Path(__file__).parents[1]
     revision = _git(source, "rev-parse", "--short", "HEAD")
     changed = _git(source, "status", "--porcelain", "--", ".")
     return {
