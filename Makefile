@@ -15,7 +15,7 @@ help: ## Show this list.
 $(READY): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt torch
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,bench,sheets]'
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,bench,report,sheets]'
 	touch $(READY)
 
 demo: $(READY) ## ScaML-GP beside a plain GP on the Branin family; writes scaml-demo/.

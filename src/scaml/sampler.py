@@ -25,13 +25,13 @@ from optuna.trial import FrozenTrial, TrialState
 from torch import Tensor
 
 from scaml.acquisition import UpperConfidenceBound
-from scaml.data import LARGEST_Y, MetaData, Task
+from scaml.data import Task
 from scaml.errors import SettingError, SpaceError
-from scaml.fit_cache import meta_fit_cached
+from scaml.known import Known, observations
+from scaml.learning import learn
 from scaml.loop import choose
-from scaml.matching import Matching, match
+from scaml.matching import Matching
 from scaml.methods.base import MetaPrior, Method, check_seed
-from scaml.methods.gpbo import GPBO, GPBOPrior
 from scaml.methods.scaml import ScaML
 from scaml.reservation import LONGEST_ATTRIBUTE, intended, is_ours, reserve, reserved
 from scaml.space import Space, nearest_value
@@ -139,6 +139,25 @@ class ScaMLSampler(BaseSampler):
         """What was matched, held and ignored for the latest space; None before the first trial."""
         return next(reversed(self._priors.values()))[1] if self._priors else None
 
+    def prior_of(self, study: Study) -> Known:
+        """What is known for the next trial of a study: for those who want to look behind it.
+
+        Raises:
+            SettingError: If nobody knows the study's parameters yet, or it has several objectives.
+        """
+        _check_single(study)
+        found = self._known_space(study) or self._past_space(study)
+        if not found:
+            raise SettingError(
+                f"The study {study.study_name!r} has no finished trial and no past, so that its "
+                "parameters are not known; run a trial, or give the sampler a search_space."
+            )
+        prior, space = self._prior(study, Space(found))
+        task, _ = observations(study, space)
+        running = study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
+        points = [point for t in running if (point := intended(t, space)) is not None]
+        return Known(prior, space, task, self.matching, space.encode_all(points))
+
     def reseed_rng(self) -> None:
         self._seed = _entropy()
         self._independent_sampler.reseed_rng()
@@ -146,6 +165,10 @@ class ScaMLSampler(BaseSampler):
     def infer_relative_search_space(
         self, study: Study, trial: FrozenTrial
     ) -> dict[str, BaseDistribution]:
+        return self._known_space(study)
+
+    def _known_space(self, study: Study) -> dict[str, BaseDistribution]:
+        """The parameters that vary, as far as they are known before a trial."""
         if len(study.directions) > 1:
             return {}
         if self._search_space is not None:
@@ -162,16 +185,9 @@ class ScaMLSampler(BaseSampler):
         if not search_space:
             return {}
         prior, space = self._prior(study, Space(search_space))
-        sign = 1.0 if study.direction == StudyDirection.MAXIMIZE else -1.0
-        done = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
-        rows = [(t, point) for t in done if (point := _observed(t, space)) is not None]
-        task = Task.empty(space.d)
-        if rows:
-            X = space.encode_all([point for _, point in rows])
-            task = Task(X, [sign * float(t.value or 0.0) for t, _ in rows])
+        task, known = observations(study, space)
         # What is not among the observations stays pending: a trial that ends while this one is chosen,
         # and one that ended without a usable value, or its point would be the best again and again.
-        known = {t.number for t, _ in rows}
         seed = int(np.random.SeedSequence([self._seed, trial.number]).generate_state(1)[0])
         model = prior.condition(task, seed=seed)
         params: dict[str, Any] = {}
@@ -222,11 +238,14 @@ class ScaMLSampler(BaseSampler):
         """
         key = _key(study, trial)
         if key not in self._guesses:
-            past = self._past.without(study).tasks
-            space = {name: d for task in past for name, d in task.distributions.items()}
-            free = _varying({name: d for name, d in space.items() if name not in self._fixed})
-            self._guesses[key] = self.sample_relative(study, trial, free)
+            self._guesses[key] = self.sample_relative(study, trial, self._past_space(study))
         return self._guesses[key]
+
+    def _past_space(self, study: Study) -> dict[str, BaseDistribution]:
+        """The parameters of the past studies, as far as they are not fixed."""
+        past = self._past.without(study).tasks
+        space = {name: d for task in past for name, d in task.distributions.items()}
+        return _varying({name: d for name, d in space.items() if name not in self._fixed})
 
     def before_trial(self, study: Study, trial: FrozenTrial) -> None:
         self._independent_sampler.before_trial(study, trial)
@@ -254,23 +273,21 @@ class ScaMLSampler(BaseSampler):
     ) -> tuple[MetaPrior, Matching | None]:
         if len(past.tasks) < len(self._past.tasks):
             _logger.info("The study is among its own past studies; it is left out of them.")
-        tasks, matching = match(past.for_direction(direction), space, fixed=self._fixed)
+        prior, matching = learn(
+            past.for_direction(direction),
+            space,
+            self._method,
+            fixed=self._fixed,
+            cache=self._cache,
+            seed=self._fit_seed,
+            n_jobs=self._n_jobs,
+        )
         if past.tasks:
             _logger.info("ScaMLSampler: %s.", matching)
-        if not tasks:
-            if not self._said_plain:
-                _logger.warning("ScaMLSampler has no usable past trial and works as a plain GP.")
+        if not prior.names and not self._said_plain:
+            _logger.warning("ScaMLSampler has no usable past trial and works as a plain GP.")
             self._said_plain = True
-            kernel = self._method.kernel if isinstance(self._method, ScaML | GPBO) else "se"
-            return GPBOPrior(GPBO(kernel=kernel), space.d).in_space(space), matching
-        meta = MetaData(tasks)
-        if self._cache is None:
-            prior = self._method.meta_fit(meta, seed=self._fit_seed, n_jobs=self._n_jobs)
-        else:
-            prior = meta_fit_cached(
-                self._method, meta, folder=self._cache, seed=self._fit_seed, n_jobs=self._n_jobs
-            )
-        return prior.in_space(space), matching
+        return prior, matching
 
 
 def _news(prior: MetaPrior, model: Model, task: Task, pending: Tensor, seed: int) -> Tensor:
@@ -362,12 +379,6 @@ def _nearest(distribution: BaseDistribution, value: Any) -> Any:
         return distribution.choices[distribution.choices.index(value)]  # True where the past says 1
     assert isinstance(distribution, FloatDistribution | IntDistribution)
     return nearest_value(distribution, value)
-
-
-def _observed(trial: FrozenTrial, space: Space) -> dict[str, Any] | None:
-    """Where a trial with a usable value was; an unused parameter is where it was meant to be."""
-    value = trial.value
-    return intended(trial, space) if value is not None and abs(value) <= LARGEST_Y else None
 
 
 def _shown(names: Sequence[str], weights: Sequence[float]) -> dict[str, float]:

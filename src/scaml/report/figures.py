@@ -1,0 +1,260 @@
+"""The figures about tasks and experiments: weights, progress, left-out predictions, suggestions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from torch import Tensor
+
+from scaml.report.drawing import (
+    BEST,
+    GREY,
+    INK,
+    LINE,
+    OBSERVED,
+    PLAIN,
+    POSTERIOR,
+    PRIOR,
+    axis,
+    domains,
+    figure,
+    tinted,
+)
+from scaml.report.left_out import Comparison, LeftOut
+from scaml.report.moments import BAND
+from scaml.report.rows import Suggested, WeightRow, weight_in_words
+from scaml.report.run import Inapplicable
+from scaml.report.text import label, number, percent, short, with_spread
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
+__all__ = ["MOST_ROWS", "left_out_figure", "progress_figure", "suggestions_figure", "weights_figure"]
+
+MOST_ROWS = 40
+"""Past tasks that a chart has room for."""
+_ROW, _FRAME = 23, 40  # pixels
+_COLUMNS = ("weight", "share of the mean", "share of the variance")
+_GAP, _ROOM = 0.05, 0.3  # between columns, and beside the longest bar
+
+
+def weights_figure(rows: list[WeightRow]) -> Figure:
+    """A bar a past task: its weight, and beside it its shares of mean and variance if it has such."""
+    shown = [row for row in rows if row.weight is not None][:MOST_ROWS]
+    shown += [row for row in rows if row.weight is None]
+    titles = _COLUMNS if rows[0].mean is not None else _COLUMNS[:1]
+    places = list(range(len(shown)))
+    axes: dict[str, Any] = {}
+    heads = []
+    for column, (title, domain) in enumerate(zip(titles, domains(len(titles), _GAP), strict=True)):
+        axes[f"xaxis{column + 1 if column else ''}"] = axis(
+            domain=domain,
+            range=_reach(shown, column),
+            visible=False,
+            fixedrange=True,
+        )
+        heads.append(_head(title, domain[0]))
+    axes["yaxis"] = axis(
+        tickvals=places,
+        ticktext=[label(short(row.name)) for row in shown],
+        range=[len(shown) - 0.4, -0.6],
+        showgrid=False,
+        showline=False,
+        tickcolor="white",
+        fixedrange=True,
+    )
+    return figure(
+        [_bars(shown, places, column) for column in range(len(titles))],
+        **axes,
+        annotations=heads,
+        height=_FRAME + _ROW * len(shown),
+        margin={"l": 60, "r": 12, "t": 32, "b": 8},
+        bargap=0.35,
+    )
+
+
+def _head(title: str, left: float) -> dict[str, Any]:
+    place = {
+        "x": left,
+        "xref": "paper",
+        "xanchor": "left",
+        "y": 1.0,
+        "yref": "paper",
+        "yanchor": "bottom",
+    }
+    return place | {"text": label(title), "showarrow": False, "font": {"size": 12, "color": INK}}
+
+
+def _value(row: WeightRow, column: int) -> float | None:
+    return (row.weight, row.mean, row.variance)[column]
+
+
+def _reach(rows: list[WeightRow], column: int) -> list[float]:
+    """The range of a column, with room for the numbers beside the bars."""
+    values = [value for row in rows if (value := _value(row, column)) is not None]
+    low, high = min([0.0, *values]), max([0.0, *values])
+    room = _ROOM * (high - low or 1.0)
+    return [low - room if low < 0 else 0.0, high + room]
+
+
+def _bars(rows: list[WeightRow], places: list[int], column: int) -> dict[str, Any]:
+    values = [_value(row, column) for row in rows]
+    in_words = [_in_words(value, column) for value in values]
+    return {
+        "type": "bar",
+        "orientation": "h",
+        "x": values,
+        "y": places,
+        "xaxis": "x" if column == 0 else f"x{column + 1}",
+        "marker": {"color": [PRIOR if row.weight is None else POSTERIOR for row in rows]},
+        "text": in_words,
+        "textposition": "outside",
+        "textangle": 0,
+        "textfont": {"size": 11, "color": GREY},
+        "cliponaxis": False,
+        "hovertext": [label(row.described) for row in rows],
+        "hoverinfo": "text",
+    }
+
+
+def _in_words(value: float | None, column: int) -> str:
+    if value is None:
+        return ""
+    return label(percent(value) if column else weight_in_words(value))
+
+
+def progress_figure(y: Tensor, sign: float, objective: str) -> Figure:
+    """The best value so far, and every experiment's own."""
+    if not len(y):
+        raise Inapplicable("No experiment has been made yet.")
+    shown = (sign * y).tolist()
+    best = (sign * y.cummax(0).values).tolist()
+    numbers = list(range(1, len(y) + 1))
+    hover = [
+        label(f"experiment {n}: {number(value)}; best so far {number(top)}")
+        for n, value, top in zip(numbers, shown, best, strict=True)
+    ]
+    line = {
+        "type": "scatter",
+        "x": numbers,
+        "y": best,
+        "mode": "lines",
+        "line": {"shape": "hv", "color": POSTERIOR, "width": 2.5},
+        "name": "best so far",
+        "hoverinfo": "skip",
+    }
+    dots = {
+        "type": "scatter",
+        "x": numbers,
+        "y": shown,
+        "mode": "markers",
+        "marker": {"size": 7, "color": tinted(OBSERVED, 0.65), "line": {"color": "white", "width": 1}},
+        "name": "experiment",
+        "hovertext": hover,
+        "hoverinfo": "text",
+    }
+    x = axis("experiment", range=[0.5, len(y) + 0.5], tickformat="d", nticks=min(len(y) + 1, 12))
+    if len(y) < 12:
+        x |= {"tickvals": numbers}
+    return figure(
+        [line, dots], xaxis=x, yaxis=axis(objective), height=280, showlegend=True, legend=_LEGEND
+    )
+
+
+_LEGEND = {
+    "orientation": "h",
+    "x": 0.0,
+    "y": 1.02,
+    "xanchor": "left",
+    "yanchor": "bottom",
+    "font": {"size": 12, "color": GREY},
+}
+
+
+def left_out_figure(comparison: Comparison, sign: float, objective: str) -> Figure:
+    """Predictions against observations, the plain GP's beside the model's."""
+    ours = "with the past tasks" if comparison.plain else "the plain GP"
+    series = [(comparison.ours, ours, POSTERIOR, "circle")]
+    if comparison.plain:
+        series.insert(0, (comparison.plain, "the new data alone", PLAIN, "square"))
+    observed = sign * comparison.ours.y
+    ends = [float(observed.min()), float(observed.max())]
+    reach = 0.06 * (ends[1] - ends[0]) or 1.0
+    ends = [ends[0] - reach, ends[1] + reach]
+    diagonal = {
+        "type": "scatter",
+        "x": ends,
+        "y": ends,
+        "mode": "lines",
+        "line": {"color": "#9aa0a6", "width": 1, "dash": "dot"},
+        "hoverinfo": "skip",
+        "name": "as observed",
+    }
+    # Side by side, so that neither hides the other.
+    shifts = [0.0] if len(series) == 1 else [-0.004 * (ends[1] - ends[0]), 0.004 * (ends[1] - ends[0])]
+    traces = [diagonal]
+    for item, shift in zip(series, shifts, strict=True):
+        traces.append(_predictions(*item, sign, shift))
+    return figure(
+        traces,
+        xaxis=axis(f"observed {objective}"),
+        yaxis=axis("predicted without it"),
+        height=400,
+        showlegend=True,
+        legend=_LEGEND,
+    )
+
+
+def _predictions(
+    left: LeftOut, name: str, colour: str, symbol: str, sign: float, shift: float
+) -> dict[str, Any]:
+    observed, predicted = (sign * left.y).tolist(), (sign * left.mean).tolist()
+    spread = (BAND * left.deviation).tolist()
+    hover = [
+        f"experiment {i}: observed {number(y)}; {name} {with_spread(mean, reach)}"
+        for i, (y, mean, reach) in enumerate(zip(observed, predicted, spread, strict=True), start=1)
+    ]
+    return {
+        "type": "scatter",
+        "x": [value + shift for value in observed],
+        "y": predicted,
+        "error_y": {"array": spread, "thickness": 1.2, "width": 0, "color": tinted(colour, 0.45)},
+        "mode": "markers",
+        "marker": {
+            "size": 8,
+            "color": colour,
+            "symbol": symbol,
+            "line": {"color": "white", "width": 1},
+        },
+        "name": name,
+        "hovertext": hover,
+        "hoverinfo": "text",
+    }
+
+
+def suggestions_figure(rows: list[Suggested], names: list[str], objective: str) -> Figure:
+    """The table of suggestions: a row a parameter, a column a suggestion."""
+    head = ["", *(f"suggestion {i}" for i in range(1, len(rows) + 1))]
+    first = [*names, f"expected {objective}", "past tasks behind it"]
+    columns = [first, *([*row.settings, row.expected or "–", _behind(row)] for row in rows)]
+    table = {
+        "type": "table",
+        "header": {
+            "values": [label(text) for text in head],
+            "align": "left",
+            "fill": {"color": LINE},
+            "font": {"color": BEST},
+        },
+        "cells": {
+            "values": [[label(text) for text in column] for column in columns],
+            "align": "left",
+            "fill": {"color": "white"},
+            "line": {"color": LINE},
+            "height": 26,
+        },
+    }
+    return figure([table], height=120 + 26 * len(first), margin={"l": 8, "r": 8, "t": 8, "b": 8})
+
+
+def _behind(row: Suggested) -> str:
+    return ", ".join(f"{name} {move}" for name, move in row.behind) or "–"

@@ -1,0 +1,199 @@
+"""The figures of the page as functions, for notebooks.
+
+They take a prior and a task, and name axes by the prior's space if it knows one. A figure that does not
+apply, such as weights of a method that has none, is a sentence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from copy import deepcopy
+from typing import TYPE_CHECKING, Any
+
+from botorch.models.model import Model
+from torch import Tensor
+
+from scaml.data import Task
+from scaml.methods.base import MetaPrior, check_seed
+from scaml.report.drawing import domains, figure, note
+from scaml.report.figures import left_out_figure, progress_figure, suggestions_figure, weights_figure
+from scaml.report.left_out import compare
+from scaml.report.parameters import parameters_of, sample
+from scaml.report.rows import setting_names, suggested, weight_rows
+from scaml.report.run import Inapplicable, Run
+from scaml.report.sections import MOST_SLICES
+from scaml.report.subject import Subject
+from scaml.report.surfaces import check_two, drawn_tasks, map_panels, slice_panel
+from scaml.space import Space
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
+__all__ = ["leave_one_out", "maps", "progress", "slices", "suggestions", "weights"]
+
+_POINTS = 256
+
+
+def weights(
+    model: Model, names: Sequence[str] | None = None, *, space: Space | None = None, seed: int = 0
+) -> Figure:
+    """The weight of every past task, with its shares of the prior's mean and variance.
+
+    Args:
+        model: What `prior.condition` returns.
+        names: Of the past tasks; by default those that the model knows.
+        space: What the columns of X mean; by default the unit cube.
+        seed: Of the points that stand for the space.
+    """
+    task_gps = getattr(model, "task_gps", None)
+    known = tuple(getattr(task_gps, "names", ()) if names is None else names)
+
+    def draw() -> Figure:
+        d = space.d if space is not None else getattr(task_gps, "d", 1)
+        X = sample(parameters_of(space, d), _POINTS, seed=check_seed(seed))
+        return weights_figure(weight_rows(model, X, known))
+
+    return _or_note(draw)
+
+
+def progress(task: Task, *, objective: str = "y", maximize: bool = True) -> Figure:
+    """The best value so far over the experiments of a task.
+
+    Args:
+        task: The new task.
+        objective: What to call y.
+        maximize: False if the task holds -y of a minimized objective.
+    """
+    return _or_note(lambda: progress_figure(task.y, 1.0 if maximize else -1.0, objective))
+
+
+def slices(
+    prior: MetaPrior,
+    task: Task,
+    *,
+    suggestions: Tensor | None = None,
+    objective: str = "y",
+    maximize: bool = True,
+    seed: int = 0,
+) -> Figure:
+    """Prior and posterior along each parameter, through the best point.
+
+    Args:
+        prior: What was learned from the past.
+        task: The new task so far; may be empty.
+        suggestions: `k x d`; the slices of an empty task run through the first.
+        objective: What to call y.
+        maximize: False if the task holds -y of a minimized objective.
+        seed: Decides every random draw.
+    """
+    run = _run(prior, task, suggestions, objective, maximize, seed)
+
+    def draw() -> Figure:
+        run.check_known()
+        drawn = drawn_tasks(run)
+        parameters = run.by_effect()[0][:MOST_SLICES]
+        panels = [slice_panel(run, parameter, drawn) for parameter in parameters]
+        return _together(panels, min(len(panels), 3))
+
+    return _or_note(draw)
+
+
+def maps(
+    prior: MetaPrior,
+    task: Task,
+    *,
+    suggestions: Tensor | None = None,
+    objective: str = "y",
+    maximize: bool = True,
+    seed: int = 0,
+) -> Figure:
+    """Expected value and uncertainty over the two most sensitive parameters; arguments as `slices`."""
+    run = _run(prior, task, suggestions, objective, maximize, seed)
+
+    def draw() -> Figure:
+        run.check_known()
+        check_two(run)
+        first, second = run.by_effect()[0][:2]
+        return _together(list(map_panels(run, (first, second))), 2, gap=0.18)
+
+    return _or_note(draw)
+
+
+def leave_one_out(
+    prior: MetaPrior, task: Task, *, objective: str = "y", maximize: bool = True, seed: int = 0
+) -> Figure:
+    """Predictions of each observation by all others, beside a plain GP; arguments as of `slices`."""
+    run = _run(prior, task, None, objective, maximize, seed)
+    return _or_note(lambda: left_out_figure(compare(run), run.sign, objective))
+
+
+def suggestions(
+    prior: MetaPrior,
+    task: Task,
+    points: Tensor,
+    *,
+    objective: str = "y",
+    maximize: bool = True,
+    seed: int = 0,
+) -> Figure:
+    """Points to evaluate next as a table: values, expectation, and the past tasks behind each.
+
+    Args:
+        prior: What was learned from the past.
+        task: The new task so far; may be empty.
+        points: `k x d`, as `scaml.suggest` returns them.
+        objective: What to call y.
+        maximize: False if the task holds -y of a minimized objective.
+        seed: Decides every random draw.
+    """
+    run = _run(prior, task, points, objective, maximize, seed)
+    rows = suggested(run)
+    return suggestions_figure(rows, setting_names(run), objective) if rows else note("No suggestion.")
+
+
+def _run(
+    prior: MetaPrior, task: Task, points: Tensor | None, objective: str, maximize: bool, seed: int
+) -> Run:
+    subject = Subject(prior, task, objective=objective, maximize=maximize, suggestions=points)
+    return Run.of(subject, seed=check_seed(seed))
+
+
+def _or_note(draw: Callable[[], Figure]) -> Figure:
+    try:
+        return draw()
+    except Inapplicable as reason:
+        return note(str(reason))
+
+
+def _together(panels: Sequence[Figure], columns: int, gap: float = 0.09) -> Figure:
+    """Several figures as one, row by row."""
+    rows = -(-len(panels) // columns)
+    across, up = domains(columns, gap), domains(rows, 0.22 / rows)
+    traces: list[Any] = []
+    layout: dict[str, Any] = {}
+    for i, panel in enumerate(panels):
+        drawn, number = panel.to_dict(), str(i + 1) if i else ""
+        x, y = across[i % columns], up[rows - 1 - i // columns]
+        for trace in deepcopy(drawn["data"]):
+            if "colorbar" in trace:
+                trace["colorbar"] |= {"x": x[1], "y": (y[0] + y[1]) / 2, "len": y[1] - y[0]}
+            named = {"showlegend": i == 0 and bool(trace.get("name"))}
+            traces.append(trace | named | {"xaxis": f"x{number}", "yaxis": f"y{number}"})
+        own = drawn["layout"]
+        layout[f"xaxis{number}"] = own["xaxis"] | {"domain": x, "anchor": f"y{number}"}
+        layout[f"yaxis{number}"] = own["yaxis"] | {"domain": y, "anchor": f"x{number}"}
+        layout.setdefault("annotations", []).extend(_title(own, x, y))
+    tall = sum(panel.layout.height for panel in panels[::columns])
+    above = 1.0 + (30.0 / tall if layout["annotations"] else 0.0)
+    legend = {"orientation": "h", "y": above, "yanchor": "bottom", "yref": "paper"}
+    margin = {"l": 60, "r": 16, "t": 96, "b": 48}
+    return figure(traces, **layout, height=tall + 96, margin=margin, showlegend=True, legend=legend)
+
+
+def _title(layout: dict[str, Any], x: list[float], y: list[float]) -> list[dict[str, Any]]:
+    """A panel's own title, above it."""
+    if "title" not in layout:
+        return []
+    place = {"x": x[0], "y": y[1], "xref": "paper", "yref": "paper", "xanchor": "left"}
+    words = {"text": layout["title"]["text"], "font": {"size": 13}, "yanchor": "bottom"}
+    return [place | words | {"showarrow": False}]

@@ -1,0 +1,177 @@
+"""The sections of the page: each has sentences, and charts and tables where they apply."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from scaml.report.figures import MOST_ROWS, left_out_figure, progress_figure, weights_figure
+from scaml.report.left_out import compare
+from scaml.report.legends import maps_legend, slices_legend
+from scaml.report.rows import setting_names, suggested, weight_rows
+from scaml.report.run import Inapplicable, Run
+from scaml.report.surfaces import check_two, drawn_tasks, map_panels, slice_panel
+from scaml.report.tables import matching_table, suggestions_table, tiles, weights_table
+from scaml.report.text import escaped, number, plain
+from scaml.report.words import (
+    about_left_out,
+    about_map,
+    about_matching,
+    about_shares,
+    about_slices,
+    about_suggestions,
+    about_summary,
+    about_weights,
+    ignored_tasks,
+)
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
+__all__ = ["MOST_SLICES", "Charts", "Section", "paragraph", "sections"]
+
+MOST_SLICES = 12
+"""Parameters that get a slice of their own."""
+
+
+@dataclass(frozen=True, eq=False)
+class Charts:
+    """Figures that stand side by side as far as there is room.
+
+    Args:
+        figures: Each with what a reader who cannot see it is told.
+        kind: The class of their frame: "one", "pair", "many" or "narrow".
+    """
+
+    figures: list[tuple[Figure, str]]
+    kind: str = "one"
+
+
+@dataclass(frozen=True, eq=False)
+class Section:
+    """A heading, sentences of plain text, and what follows them: charts, or HTML.
+
+    Args:
+        title: The heading.
+        words: Sentences, one paragraph together.
+        blocks: Charts and HTML, in their order.
+    """
+
+    title: str
+    words: list[str]
+    blocks: list[Charts | str] = field(default_factory=list)
+
+
+def sections(run: Run) -> list[Section]:
+    """All sections. One that does not apply to the run says why in a sentence."""
+    return [
+        _summary(run),
+        _section("What the past tasks count for", run, _weights),
+        _section("Along each parameter", run, _slices),
+        _section("Two parameters together", run, _maps),
+        _section("How good are the predictions?", run, _left_out),
+        _section("What was matched", run, _matching),
+    ]
+
+
+Content = tuple[list[str], list[Charts | str]]
+
+
+def _section(title: str, run: Run, make: Callable[[Run], Content]) -> Section:
+    try:
+        return Section(title, *make(run))
+    except Inapplicable as reason:
+        return Section(title, [str(reason)])
+
+
+def _summary(run: Run) -> Section:
+    subject, rows = run.subject, suggested(run)
+    pairs = [("Experiments", str(run.task.n)), ("Past tasks", str(len(run.past)))]
+    blocks: list[Charts | str] = []
+    if run.best is not None:
+        value = number(run.sign * float(run.task.y[run.best]))
+        pairs.insert(0, (f"Best {subject.objective} so far", value))
+    if rows and rows[0].expected:
+        pairs.append((f"Expected {subject.objective} of the first suggestion", rows[0].expected))
+    blocks.append(tiles(pairs))
+    if run.task.n:
+        drawn = progress_figure(run.task.y, run.sign, subject.objective)
+        blocks.append(Charts([(drawn, "Best value so far over the experiments")]))
+    blocks.append(f"<h3>What to try next</h3>{paragraph(about_suggestions(rows, subject.objective))}")
+    if rows:
+        blocks.append(suggestions_table(rows, setting_names(run), subject.objective))
+    return Section("Summary", about_summary(run), blocks)
+
+
+def _weights(run: Run) -> Content:
+    run.check_past()
+    rows = weight_rows(run.model, run.points, run.past, run.method)
+    words = about_weights(rows, run.task.n)
+    blocks: list[Charts | str] = [Charts([(weights_figure(rows), "Weights of the past tasks")])]
+    if len(run.past) > MOST_ROWS:
+        words.append(f"The chart shows the {MOST_ROWS} largest weights; the table has all.")
+    if rows[0].mean is not None:
+        blocks.append(f'<p class="note">{escaped(about_shares(rows))}</p>')
+    else:
+        words.append(f"What the weights act on is a matter of {run.method} itself.")
+    sizes = {name: task.n for name, task in zip(run.past, run.prior.meta, strict=True)}
+    numbers = weights_table(rows, sizes)
+    blocks.append(f"<details><summary>All weights as a table</summary>{numbers}</details>")
+    return words, blocks
+
+
+def _slices(run: Run) -> Content:
+    run.check_known()
+    parameters, _ = run.by_effect()
+    drawn = drawn_tasks(run)
+    shown = parameters[:MOST_SLICES]
+    panels = [
+        (slice_panel(run, parameter, drawn), f"Prior and posterior along {plain(parameter.name)}")
+        for parameter in shown
+    ]
+    key = slices_legend(run, drawn)
+    return about_slices(run, len(shown), bool(drawn)), [key, Charts(panels, "many")]
+
+
+def _maps(run: Run) -> Content:
+    run.check_known()
+    check_two(run)
+    parameters, effects = run.by_effect()
+    mean, uncertainty = map_panels(run, (parameters[0], parameters[1]))
+    names = parameters[0].name, parameters[1].name
+    words = about_map(run, names, (effects[0], effects[1]))
+    charts = Charts([(mean, "Expected value"), (uncertainty, "Uncertainty")], "pair")
+    return words, [maps_legend(run), charts]
+
+
+def _left_out(run: Run) -> Content:
+    comparison = compare(run)
+    drawn = left_out_figure(comparison, run.sign, run.subject.objective)
+    words = about_left_out(comparison, run.subject.objective)
+    errors = "the error is" if comparison.plain is None else "both errors are"
+    note = f"Hyperparameters are those of all experiments, so {errors} a little too small."
+    return words, [
+        Charts([(drawn, "Predictions without an experiment against it")], "narrow"),
+        f'<p class="note">{escaped(note)}</p>',
+    ]
+
+
+def _matching(run: Run) -> Content:
+    run.check_past()
+    matching = run.subject.matching
+    blocks: list[Charts | str] = []
+    if matching is not None and not matching.identical:
+        used = [match for match in matching.matches if not match.ignored]
+        if used:
+            blocks.append(matching_table(used))
+        ignored = "".join(f"<li>{escaped(text)}</li>" for text in ignored_tasks(run))
+        if ignored:
+            blocks.append(f'<p>Not used:</p><ul class="plain">{ignored}</ul>')
+    return about_matching(run), blocks
+
+
+def paragraph(words: list[str]) -> str:
+    """Sentences as one paragraph of HTML, in which no line ends before a % or a ±."""
+    text = escaped(" ".join(words))
+    return f"<p>{text.replace(' %', '&nbsp;%').replace(' ± ', '&nbsp;±&nbsp;')}</p>"

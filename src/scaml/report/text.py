@@ -1,0 +1,171 @@
+"""Names and numbers as text: nothing that a user called something is ever read as markup."""
+
+from __future__ import annotations
+
+import html
+import math
+import unicodedata
+from collections.abc import Sequence
+
+__all__ = [
+    "escaped",
+    "label",
+    "listed",
+    "number",
+    "percent",
+    "plain",
+    "quoted",
+    "setting",
+    "short",
+    "signed",
+    "with_spread",
+]
+
+# Characters that reorder the text around them, so that it reads as something else.
+_REORDERING = {*map(chr, range(0x202A, 0x202F)), *map(chr, range(0x2066, 0x206A))}
+_LARGE, _SMALL = 1e6, 1e-4  # beyond these a number is read best with an exponent
+_MOST_DECIMALS = 8
+_LONGEST = 26  # characters of a name beside a chart
+
+
+def plain(text: object) -> str:
+    r"""Text of one line that can be written to any file.
+
+    Control characters become spaces; so does what would reorder the line. Halves of characters, which
+    no encoding takes, become question marks.
+
+    Example:
+        >>> plain("reactor\nB")
+        'reactor B'
+    """
+    kept = "".join(
+        " " if character in _REORDERING or unicodedata.category(character) == "Cc" else character
+        for character in str(text)
+    )
+    return kept.encode("utf-8", "replace").decode("utf-8")
+
+
+def escaped(text: object) -> str:
+    """Text for HTML, inside and outside of attributes.
+
+    Example:
+        >>> escaped("<b>")
+        '&lt;b&gt;'
+    """
+    return html.escape(plain(text))
+
+
+def label(text: object) -> str:
+    """Text for Plotly, whose labels know some HTML, and formulas between dollars where MathJax is.
+
+    Example:
+        >>> label("<b> $x$")
+        '&lt;b&gt; &#36;x&#36;'
+    """
+    return escaped(text).replace("$", "&#36;")
+
+
+def short(text: object, longest: int = _LONGEST) -> str:
+    """Both ends of a name that is too long to stand beside a chart.
+
+    Example:
+        >>> short("campaign-of-last-winter-on-reactor-B", 20)
+        'campaign-o…reactor-B'
+    """
+    name = plain(text)
+    if len(name) <= longest:
+        return name
+    tail = (longest - 1) // 2
+    return f"{name[: longest - 1 - tail]}…{name[-tail:]}"
+
+
+def quoted(text: object, longest: int = 60) -> str:
+    """A name in a sentence."""
+    return f"‘{short(text, longest)}’"
+
+
+def listed(words: Sequence[str]) -> str:
+    """Words as a list in a sentence.
+
+    Example:
+        >>> listed(["a", "b", "c"])
+        'a, b and c'
+    """
+    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+
+
+def number(value: float, digits: int = 4) -> str:
+    """A number to some significant digits.
+
+    Example:
+        >>> number(-12.3456), number(1234567.0), number(0.5)
+        ('−12.35', '1.235e6', '0.5')
+    """
+    if not math.isfinite(value):
+        return str(value)
+    if value and not _SMALL <= abs(value) < _LARGE:
+        mantissa, _, exponent = f"{value:.{digits - 1}e}".partition("e")
+        if "." in mantissa:
+            mantissa = mantissa.rstrip("0").rstrip(".")
+        return _minus(f"{mantissa}e{int(exponent)}")
+    text = f"{value:.{max(digits - 1 - _exponent(value), 0)}f}"
+    return _minus(text.rstrip("0").rstrip(".") if "." in text else text)
+
+
+def signed(value: float, digits: int = 3) -> str:
+    """A number with its sign, as what is added to something.
+
+    Example:
+        >>> signed(0.5), signed(-2.0)
+        ('+0.5', '−2')
+    """
+    text = number(value, digits)
+    return text if text in ("0", "−0") or value < 0 else f"+{text}"
+
+
+def with_spread(value: float, spread: float) -> str:
+    """A value to the digits that its uncertainty leaves it.
+
+    Example:
+        >>> with_spread(12.3456, 0.123), with_spread(1234.5, 56.0), with_spread(3.0, 0.0)
+        ('12.35 ± 0.12', '1234 ± 56', '3 ± 0')
+    """
+    largest = max(abs(value), spread)
+    if not spread > 0 or not math.isfinite(largest) or not _SMALL <= largest < _LARGE:
+        return f"{number(value)} ± {number(spread, 2)}"
+    decimals = 1 - _exponent(spread)
+    if decimals > _MOST_DECIMALS:
+        return f"{number(value, 6)} ± {number(spread, 2)}"
+    shown = max(decimals, 0)
+    return _minus(f"{value:.{shown}f} ± {spread:.{shown}f}")
+
+
+def percent(share: float) -> str:
+    """A share in percent that tells nothing from little.
+
+    Example:
+        >>> percent(0.624), percent(0.0), percent(0.001)
+        ('62 %', '0 %', '< 1 %')
+    """
+    return f"{100 * share:.0f} %" if share == 0 or share >= 0.005 else "< 1 %"
+
+
+def setting(value: object) -> str:
+    """The value of a parameter, to more digits than anybody sets.
+
+    Example:
+        >>> setting(0.1 + 0.2), setting(12), setting("poly"), setting(True)
+        ('0.3', '12', 'poly', 'True')
+    """
+    if isinstance(value, float):
+        return number(value, 6)
+    return plain(value)
+
+
+def _exponent(value: float) -> int:
+    return math.floor(math.log10(abs(value))) if value else 0
+
+
+def _minus(text: str) -> str:
+    """With the sign that is as wide as a plus; an exponent keeps its hyphen, which can be copied."""
+    return f"−{text[1:]}" if text.startswith("-") else text

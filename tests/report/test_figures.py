@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+import pytest
+import torch
+
+from scaml.report.figures import (
+    MOST_ROWS,
+    left_out_figure,
+    progress_figure,
+    suggestions_figure,
+    weights_figure,
+)
+from scaml.report.left_out import compare
+from scaml.report.rows import WeightRow, setting_names, suggested, weight_rows
+from scaml.report.run import Inapplicable, Run
+from scaml.report.shares import Parts
+from tests.report.cases import NAMES, SPACE, run_of, strings, ugly
+
+pytest.importorskip("plotly")
+
+
+def test_the_bars_are_the_weights_and_shares() -> None:
+    run = run_of()
+    rows = weight_rows(run.model, run.points, run.prior.names)
+    figure = weights_figure(rows)
+    assert list(figure.data[0].x) == [row.weight for row in rows]
+    assert list(figure.data[1].x) == [row.mean for row in rows]
+    assert list(figure.data[2].x) == [row.variance for row in rows]
+    assert list(figure.layout.yaxis.ticktext) == [*(row.name for row in rows[:-1]), rows[-1].name]
+
+
+def test_many_tasks_are_drawn_as_far_as_there_is_room() -> None:
+    rows = [WeightRow(f"t{m}", 1.0 / (m + 1), 0.01, 0.0) for m in range(100)]
+    figure = weights_figure([*rows, WeightRow("rest", None, None, 1.0)])
+    assert len(figure.data[0].y) == MOST_ROWS + 1
+    assert figure.layout.yaxis.ticktext[-1] == "rest"
+
+
+def test_weights_alone_have_one_column_and_may_be_negative() -> None:
+    figure = weights_figure([WeightRow("a", -2.0), WeightRow("b", 1.0)])
+    assert len(figure.data) == 1
+    low, high = figure.layout.xaxis.range
+    assert low < -2.0
+    assert high > 1.0
+
+
+@pytest.mark.parametrize(("sign", "best"), [(1.0, [1.0, 3.0, 3.0]), (-1.0, [-1.0, -3.0, -3.0])])
+def test_progress_is_the_best_so_far(sign: float, best: list[float]) -> None:
+    figure = progress_figure(torch.tensor([1.0, 3.0, 2.0], dtype=torch.float64), sign, "y")
+    assert list(figure.data[0].y) == best
+    assert list(figure.data[1].y) == [sign, 3 * sign, 2 * sign]
+    with pytest.raises(Inapplicable):
+        progress_figure(torch.empty(0), sign, "y")
+
+
+def test_predictions_stand_beside_observations() -> None:
+    run = run_of(6)
+    comparison = compare(run)
+    figure = left_out_figure(comparison, -1.0, "loss")
+    plain, ours = figure.data[1], figure.data[2]
+    assert list(ours.y) == (-comparison.ours.mean).tolist()
+    assert comparison.plain is not None
+    assert list(plain.error_y.array) == (2.0 * comparison.plain.deviation).tolist()
+    middle = [(a + b) / 2 for a, b in zip(plain.x, ours.x, strict=True)]
+    assert middle == pytest.approx((-run.task.y).tolist())
+
+
+def test_a_suggestion_has_its_settings_its_expectation_and_the_tasks_behind_it() -> None:
+    run = Run.of(ugly())
+    rows = suggested(run)
+    X = run.subject.suggestions
+    assert X is not None
+    assert setting_names(run) == list(SPACE.names)
+    decoded = SPACE.decode(X[0])
+    assert rows[0].settings[1:] == (decoded[SPACE.names[1]], "3", str(decoded["depth"]))
+    mean = -float(run.model.posterior(X).mean[0])
+    assert float(rows[0].expected.split(" ± ")[0].replace("−", "-")) == pytest.approx(mean, abs=0.02)
+    parts = Parts.of(run.model)
+    assert parts is not None
+    moves = -parts.means(X)[:-1, 0]
+    assert len(rows[0].behind) <= 3
+    top = int(moves.abs().argmax())
+    assert rows[0].behind[0][0] == NAMES[top]
+    shown = float(rows[0].behind[0][1].replace("−", "-"))
+    assert shown == pytest.approx(float(moves[top]), rel=0.01)
+
+
+def test_no_label_is_markup() -> None:
+    run = Run.of(ugly())
+    figures = [
+        weights_figure(weight_rows(run.model, run.points, run.prior.names)),
+        progress_figure(run.task.y, -1.0, "<u>loss</u>"),
+        left_out_figure(compare(run), -1.0, "<u>loss</u>"),
+        suggestions_figure(suggested(run), setting_names(run), "<u>loss</u>"),
+    ]
+    for figure in figures:
+        assert not [text for text in strings(figure) if "<" in text or "$" in text]
+    texts = list(strings(figures[0]))
+    assert any("&lt;script&gt;alert(1)&lt;/script&gt;" in text for text in texts)
