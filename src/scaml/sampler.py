@@ -28,11 +28,10 @@ from scaml.acquisition import UpperConfidenceBound
 from scaml.data import Task
 from scaml.errors import SettingError, SpaceError
 from scaml.known import Known, observations
-from scaml.learning import learn
+from scaml.learning import default_method, learn
 from scaml.loop import choose
 from scaml.matching import Matching
 from scaml.methods.base import MetaPrior, Method, check_seed
-from scaml.methods.scaml import ScaML
 from scaml.reservation import LONGEST_ATTRIBUTE, intended, is_ours, reserve, reserved
 from scaml.space import Space, nearest_value
 from scaml.studies import PastStudies, read_studies
@@ -43,9 +42,6 @@ __all__ = ["ScaMLSampler"]
 _logger = logging.getLogger("optuna.scaml")
 _FINISHED = (TrialState.COMPLETE, TrialState.PRUNED)
 _WEIGHTS = "scaml:weights"
-# The paper's 3 spends most of a short study on corners that no past study has been to. A provisional
-# choice, until the defaults are studied on all problems together.
-_SQRT_BETA = 1.0
 # A point this close, in every coordinate, to one that was evaluated says nothing new. Where the model
 # is sure of too much, a timid UCB would return to it for the rest of the study: √β doubles until it
 # does not.
@@ -104,7 +100,7 @@ class ScaMLSampler(BaseSampler):
     ) -> None:
         _check_arguments(meta_studies, prior, method, fixed, cache)
         _check_helpers(fixed, independent_sampler)
-        self._method = ScaML(sqrt_beta=_SQRT_BETA) if method is None else method
+        self._method = default_method() if method is None else method
         self._given = prior
         self._past = read_studies([] if meta_studies is None else meta_studies)
         self._search_space = None if search_space is None else Space(search_space)
