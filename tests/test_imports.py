@@ -58,6 +58,7 @@ ORDER = [
     "sampler",
     "bench",
     "report",
+    "campaign",
     "demo",
     "cli",
     "testing",

@@ -1,4 +1,4 @@
-"""The command line: `scaml demo`, `scaml methods`, `scaml bench`. The only place that prints."""
+"""The command line: suggest, report, demo, methods, bench. The only place that prints."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 
 from scaml.cli import bench
+from scaml.cli.campaign import report, suggest
 from scaml.cli.demo import FAMILY_NAMES, demo, methods
 from scaml.errors import ScaMLError
 
@@ -26,6 +27,12 @@ app = typer.Typer(
 )
 app.command(epilog="Example: scaml demo --family hartmann6 --seed 1 --out figures")(demo)
 app.command(epilog="Example: scaml methods")(methods)
+app.command(epilog="Example: scaml suggest runs.csv --task new --objective yield -n 3 --out next.csv")(
+    suggest
+)
+app.command(epilog="Example: scaml report runs.csv --task new --objective yield --out report.html")(
+    report
+)
 app.add_typer(bench.app, name="bench")
 
 

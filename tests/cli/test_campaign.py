@@ -1,0 +1,167 @@
+"""`scaml suggest` and `scaml report` at the command line."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from scaml.cli import main
+
+COLUMNS = ["task", "temperature", "solvent", "yield"]
+
+
+@pytest.fixture(autouse=True)
+def somewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where relative paths lead; and no terminal, though some CI services pretend to be one."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
+        monkeypatch.delenv(name, raising=False)
+    write(tmp_path / "runs.csv", experiments())
+    return tmp_path
+
+
+def experiments() -> list[list[object]]:
+    generator = np.random.default_rng(0)
+    found: list[list[object]] = [list(COLUMNS)]
+    for task, best in (("A", 230.0), ("B", 215.0)):
+        for _ in range(8):
+            T, ethanol = float(generator.uniform(150, 300)), bool(generator.integers(2))
+            value = 70 - ((T - best) / 30) ** 2 + 5 * ethanol
+            found.append([task, round(T, 1), "ethanol" if ethanol else "water", round(value, 3)])
+    return found
+
+
+def write(path: Path, rows: list[list[object]]) -> None:
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows(rows)
+
+
+def rows_of(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_three_experiments_for_a_task_without_rows(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = [
+        "suggest",
+        "runs.csv",
+        "--task",
+        "C",
+        "--objective",
+        "yield",
+        "-n",
+        "3",
+        "--out",
+        "next.csv",
+    ]
+    assert main(words) == 0
+    shown = capsys.readouterr()
+    assert "Column 'temperature' is a number from" in shown.err
+    assert "expected yield" in shown.out
+    assert shown.out.endswith("Suggestions: next.csv\n")
+    found = rows_of(tmp_path / "next.csv")
+    assert [list(row) for row in found] == [COLUMNS] * 3
+    assert {(row["task"], row["yield"]) for row in found} == {("C", "")}
+    assert all(150 <= float(row["temperature"]) <= 300 for row in found)
+    assert {row["solvent"] for row in found} <= {"ethanol", "water"}
+
+
+def test_json_is_all_that_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["suggest", "runs.csv", "--task", "A", "--json"]) == 0
+    shown = capsys.readouterr()
+    assert shown.err == ""
+    found = json.loads(shown.out)
+    assert (found["task"], found["objective"], found["observations"]) == ("A", "yield", 8)
+    (one,) = found["suggestions"]
+    assert set(one["params"]) == {"temperature", "solvent"}
+    assert one["deviation"] > 0
+
+
+def test_suggestions_pasted_below_the_table_are_pending(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["suggest", "runs.csv", "--task", "C", "--out", "next.csv", "-q"]) == 0
+    (first,) = rows_of(tmp_path / "next.csv")
+    write(tmp_path / "runs.csv", [*experiments(), list(first.values())])
+    assert main(["suggest", "runs.csv", "--task", "C", "--out", "next.csv", "--force", "-q"]) == 0
+    (second,) = rows_of(tmp_path / "next.csv")
+    assert first != second
+
+
+def test_a_space_is_written_edited_and_used(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["suggest", "runs.csv", "--task", "C", "--write-space", "space.toml", "-q"]) == 0
+    text = (tmp_path / "space.toml").read_text()
+    (tmp_path / "space.toml").write_text(text.replace("high = ", "high = 200.0  # "))
+    capsys.readouterr()
+    assert main(["suggest", "runs.csv", "--task", "C", "--space", "space.toml", "--json"]) == 0
+    (one,) = json.loads(capsys.readouterr().out)["suggestions"]
+    assert one["params"]["temperature"] <= 200
+
+
+def test_minimize_turns_the_search_over(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    header, *rows = experiments()
+    write(tmp_path / "cost.csv", [header, *([*row[:3], -float(str(row[3]))] for row in rows)])
+    answers = []
+    for words in (["runs.csv"], ["cost.csv", "--minimize"]):
+        assert main(["suggest", *words, "--task", "C", "--json"]) == 0
+        answers.append(json.loads(capsys.readouterr().out)["suggestions"][0])
+    assert answers[0]["params"] == answers[1]["params"]
+    assert answers[0]["expected"] == pytest.approx(-answers[1]["expected"])
+
+
+def test_a_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["report", "runs.csv", "--task", "<script>A", "--out", "page.html"]) == 0
+    assert capsys.readouterr().out == "Report: page.html\n"
+    page = (tmp_path / "page.html").read_text()
+    assert "&lt;script&gt;A" in page
+    assert "<script>A" not in page
+    assert main(["report", "runs.csv", "--task", "A", "--out", "page.html"]) == 2
+    assert "'page.html' is there already; give another name, or --force." in capsys.readouterr().err
+
+
+def test_names_that_a_spreadsheet_would_compute_stay_text(tmp_path: Path) -> None:
+    assert main(["suggest", "runs.csv", "--task", "=1+1", "--out", "next.csv", "-q"]) == 0
+    assert rows_of(tmp_path / "next.csv")[0]["task"] == "'=1+1"
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("suggest", "Give a table of experiments, or --storage with --study"),
+        ("suggest runs.csv --storage sqlite:///a.db", "Give a table of experiments, or --storage"),
+        ("suggest runs.csv", "--task is missing; name the new task"),
+        ("suggest --storage sqlite:///none.db", "--storage needs the name of the new study"),
+        ("suggest --storage sqlite:///none.db --study a", "There is no database 'none.db'"),
+        ("suggest none.csv --task C", "none.csv cannot be read: No such file or directory"),
+        ("suggest . --task C", "cannot be read: Is a directory"),
+        ("suggest runs.csv --task C --objective yeld", "perhaps 'yield'"),
+        ("suggest runs.csv --task C --task-column job", "perhaps --task-column"),
+        (
+            "suggest runs.csv --task C --method scmal",
+            "There is no method 'scmal'; did you mean 'scaml'",
+        ),
+        ("suggest runs.csv --task C -n 0", "q is 0"),
+        ("suggest runs.csv --task C --out runs.csv", "'runs.csv' is there already"),
+        ("suggest runs.csv --task C --out no/next.csv", "There is no folder 'no'; make it"),
+        ("suggest runs.csv --task C --out .", "'.' is a folder; give the name of a file."),
+        ("suggest runs.csv --task C --space none.toml", "none.toml"),
+        ("report runs.csv --task C --out /proc/page.html", "cannot be written"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_leaves_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: str, message: str
+) -> None:
+    assert main([*words.split(), "-q"]) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.startswith("scaml: ")
+    assert error.count("\n") == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["runs.csv"]
+    with (tmp_path / "runs.csv").open() as file:
+        assert file.readline() == "task,temperature,solvent,yield\n"
