@@ -16,6 +16,13 @@ from optuna.testing.pytest_samplers import (
 from scaml import ScaMLSampler
 
 
+@pytest.fixture(autouse=True)
+def quick_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hundreds of searches, of which only the manners are looked at."""
+    monkeypatch.setattr("scaml.acquisition.RAW_POINTS", 64)
+    monkeypatch.setattr("scaml.acquisition.RESTARTS", 2)
+
+
 def past_studies() -> list[optuna.Study]:
     """Of parameters that Optuna's tests use, in one range of theirs."""
 
