@@ -146,6 +146,7 @@ def test_names_that_a_spreadsheet_would_compute_stay_text(tmp_path: Path) -> Non
             "suggest runs.csv --task C --method scmal",
             "There is no method 'scmal'; did you mean 'scaml'",
         ),
+        ("suggest runs.csv --task C --method random", "--method is 'random', which learns nothing"),
         ("suggest runs.csv --task C -n 0", "q is 0"),
         ("suggest runs.csv --task C --out runs.csv", "'runs.csv' is there already"),
         ("suggest runs.csv --task C --out no/next.csv", "There is no folder 'no'; make it"),

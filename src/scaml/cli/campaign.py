@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from scaml.cli.terminal import check_seed, integer
+from scaml.cli.terminal import Seed, integer
 from scaml.errors import SettingError
 
 if TYPE_CHECKING:
@@ -52,15 +52,6 @@ SpacePath = Annotated[
 MethodName = Annotated[
     str | None,
     typer.Option("--method", metavar="NAME", help="One of scaml methods; ScaML-GP by default."),
-]
-Seed = Annotated[
-    int,
-    typer.Option(
-        metavar="INT",
-        parser=integer,
-        callback=check_seed,
-        help="Decides everything random; at least 0.",
-    ),
 ]
 Storage = Annotated[
     str | None, typer.Option(metavar="URL", help="An Optuna storage, in place of a table.")
@@ -196,6 +187,8 @@ class _Source:
 
             optuna.logging.set_verbosity(optuna.logging.WARNING)
             chosen = None if method is None else contestant(method).method
+            if method is not None and chosen is None:  # of a study's contestants one has no model
+                raise SettingError(f"--method is {method!r}, which learns nothing; see scaml methods.")
             if self.storage is not None:
                 if not self.study:
                     raise SettingError("--storage needs the name of the new study; add --study NAME.")

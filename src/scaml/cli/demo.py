@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from scaml.cli.terminal import check_seed, folder, integer, progress, unwritable
+from scaml.cli.terminal import Seed, folder, progress, unwritable
 from scaml.errors import SettingError
 
 if TYPE_CHECKING:
@@ -35,15 +35,7 @@ def demo(
         str,
         typer.Option(metavar="|".join(FAMILY_NAMES), callback=_check_family, help="Kind of function."),
     ] = "branin",
-    seed: Annotated[
-        int,
-        typer.Option(
-            metavar="INT",
-            parser=integer,
-            callback=check_seed,
-            help="Decides everything random; at least 0.",
-        ),
-    ] = 0,
+    seed: Seed = 0,
     out: Annotated[
         Path, typer.Option(metavar="DIR", help="Folder of the figure; made if it is not there.")
     ] = Path("scaml-demo"),

@@ -6,6 +6,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -13,7 +14,7 @@ from rich.progress import Progress as Bar
 
 from scaml.errors import SettingError
 
-__all__ = ["Progress", "check_seed", "folder", "integer", "progress", "unwritable"]
+__all__ = ["Progress", "Seed", "check_seed", "folder", "integer", "progress", "unwritable"]
 
 Progress = Callable[[str, int, int], None]
 """Told what comes next, how many steps are done, and out of how many."""
@@ -32,6 +33,17 @@ def check_seed(seed: int) -> int:
     if seed < 0:
         raise SettingError(f"--seed is {seed}; give an integer of at least 0.")
     return seed
+
+
+Seed = Annotated[
+    int,
+    typer.Option(
+        metavar="INT",
+        parser=integer,
+        callback=check_seed,
+        help="Decides everything random; at least 0.",
+    ),
+]
 
 
 @contextmanager

@@ -103,7 +103,7 @@ def mostly_numbers(values: Sequence[float | None]) -> bool:
     """Whether a column has more numbers than texts, so that the texts are mistakes."""
     texts = values.count(None)
     if not texts:
-        return not all(map(math.isnan, values))  # type: ignore[arg-type]
+        return any(value is not None and not math.isnan(value) for value in values)
     return sum(value is not None and math.isfinite(value) for value in values) > texts
 
 
