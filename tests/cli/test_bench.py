@@ -106,6 +106,7 @@ def test_progress_without_a_terminal(capsys: pytest.CaptureFixture[str]) -> None
         ("run branin --runs many", "'many' is not an integer"),
         ("run branin --jobs 0", "n_jobs is 0"),
         ("run", "Missing argument 'PROBLEM...'"),
+        ("rnu", "No such command 'rnu'. Did you mean 'run'? See scaml bench --help."),
         ("paper --figure synthetc", "There is no figure 'synthetc'; did you mean 'synthetic'?"),
         ("plot nowhere", "'nowhere' has no results"),
         ("table nowhere", "'nowhere' has no results"),

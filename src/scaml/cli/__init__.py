@@ -64,7 +64,8 @@ def _usage(message: str, error: Exception) -> str:
     """Typer's sentence, on one line, and where to look further."""
     context = getattr(error, "ctx", None)
     command = context.command_path if context else "scaml"
-    return f"{' '.join(message.split()).rstrip('.')}; see {command} --help."
+    sentence = " ".join(message.split()).rstrip(".")
+    return f"{sentence}{' See' if sentence.endswith('?') else '; see'} {command} --help."
 
 
 def _refuse(message: str) -> int:
