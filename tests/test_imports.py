@@ -15,6 +15,7 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 # A module imports only from modules above it.
 ORDER = [
     "errors",
+    "files",
     "data",
     "space",
     "space_file",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ from matplotlib.ticker import MaxNLocator
 
 from scaml.bench.families import Family, Function
 from scaml.data import Task, check_integer
+from scaml.files import replacing
 from scaml.loop import suggest
 from scaml.methods import GPBO, MetaPrior, ScaML
 from scaml.methods.base import check_seed
@@ -123,12 +123,8 @@ def draw(result: DemoResult, path: Path) -> None:
     left, right = figure.subplots(1, 2, width_ratios=(3, 2))
     _draw_regrets(left, result)
     _draw_weights(right, result)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        figure.savefig(temporary, format="png")
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    with replacing(path) as draft:
+        figure.savefig(draft, format="png")
 
 
 def _draw_regrets(axes: Axes, result: DemoResult) -> None:

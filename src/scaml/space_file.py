@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import os
 import re
-import secrets
 import tomllib
 import warnings
 from collections.abc import Mapping
@@ -25,9 +24,10 @@ from optuna.distributions import (
 )
 
 from scaml.errors import SpaceError, StoreError, nearest
+from scaml.files import replacing
 from scaml.space import Space
 
-__all__ = ["read", "write"]
+__all__ = ["as_toml", "read", "write"]
 
 _HEADER = """\
 # The parameters of the new task, one table each. Delete a table to leave its parameter out.
@@ -45,17 +45,18 @@ _BARE = re.compile(r"[A-Za-z0-9_-]+")
 _ESCAPES = {"\\": "\\\\", '"': '\\"', "\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r"}
 
 
+def as_toml(space: Space) -> str:
+    """The text of a file that describes a space."""
+    parts = [_HEADER, *(_table(name, value) for name, value in space.distributions.items())]
+    return "\n".join(parts)
+
+
 def write(space: Space, path: str | os.PathLike[str]) -> None:
     """Write a space, at once or not at all; an older file there is replaced."""
-    target = Path(path)
-    parts = [_HEADER, *(_table(name, value) for name, value in space.distributions.items())]
-    draft = target.parent / f".{target.name}.{secrets.token_hex(8)}.part"
+    target, text = Path(path), as_toml(space)
     try:
-        try:
-            draft.write_bytes("\n".join(parts).encode())
-            draft.replace(target)
-        finally:
-            draft.unlink(missing_ok=True)
+        with replacing(target) as draft:
+            draft.write_bytes(text.encode())
     except (OSError, ValueError) as error:  # a path with a null character is a ValueError
         why = error.strerror if isinstance(error, OSError) else error
         raise StoreError(f"{target} cannot be written: {why}; choose another place.") from error

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import secrets
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from safetensors.torch import save
 from torch import Tensor
 
 from scaml.errors import StoreError
+from scaml.files import replacing
 
 __all__ = ["FORMAT", "read", "write"]
 
@@ -50,21 +50,11 @@ def write(
     copies[_TOKEN] = torch.tensor([token])
     text = json.dumps({"format": FORMAT, _TOKEN: token, **header})
     try:
-        # In the same folder, so that the last step is one rename: readers see the old file or the new.
-        # Not by mkstemp, whose files nobody else may read.
-        draft = target.parent / f".{target.name}.{secrets.token_hex(8)}.part"
-        os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
-    except OSError as error:
-        raise StoreError(
-            f"{target} cannot be written: {error.strerror}; choose another place."
-        ) from error
-    try:
-        draft.write_bytes(save(copies, metadata={_KEY: text}))
-        draft.replace(target)
+        with replacing(target) as draft:
+            draft.write_bytes(save(copies, metadata={_KEY: text}))
     except (OSError, SafetensorError) as error:
-        raise StoreError(f"{target} cannot be written: {error}; choose another place.") from error
-    finally:
-        draft.unlink(missing_ok=True)
+        why = getattr(error, "strerror", None) or error
+        raise StoreError(f"{target} cannot be written: {why}; choose another place.") from error
 
 
 def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Tensor]]:

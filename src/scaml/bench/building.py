@@ -6,7 +6,6 @@ Every finished data set is kept in a folder beside the table, so that a stopped 
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from collections.abc import Callable
 from functools import partial
@@ -19,6 +18,7 @@ from scaml.bench import datasets
 from scaml.bench.grids import GRIDS, kept_rows
 from scaml.bench.training import FOLDS, METHODOLOGY, MOST_ROWS, errors
 from scaml.errors import SettingError, nearest
+from scaml.files import replacing
 from scaml.parallel import each
 
 __all__ = ["build", "data_sets"]
@@ -78,15 +78,15 @@ def build(model: str, folder: Path, *, n_jobs: int = 1, progress: Progress | Non
         if progress is not None:
             progress(name, done, len(names))
     table = folder / f"{model}.npz"
-    temporary = folder / f".{model}.{os.getpid()}.npz"
-    np.savez_compressed(
-        temporary,
-        rows=kept_rows(GRIDS[model]),
-        tasks=np.array(names),
-        losses=np.stack([np.load(parts / f"{name}.npy") for name in names]),
-        about=np.array(json.dumps(_about(model, names))),
-    )
-    temporary.replace(table)
+    # To open files: NumPy would give a name its own ending.
+    with replacing(table) as draft, draft.open("wb") as file:
+        np.savez_compressed(
+            file,
+            rows=kept_rows(GRIDS[model]),
+            tasks=np.array(names),
+            losses=np.stack([np.load(parts / f"{name}.npy") for name in names]),
+            about=np.array(json.dumps(_about(model, names))),
+        )
     shutil.rmtree(parts)
     return table
 
@@ -106,9 +106,8 @@ def _train(model: str, parts: Path, name: str) -> str:
 
 
 def _write(path: Path, values: NDArray[np.float64]) -> None:
-    temporary = path.with_name(f".{os.getpid()}.{path.name}")
-    np.save(temporary, values)
-    temporary.replace(path)
+    with replacing(path) as draft, draft.open("wb") as file:
+        np.save(file, values)
 
 
 def _about(model: str, names: tuple[str, ...]) -> dict[str, object]:

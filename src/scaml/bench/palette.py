@@ -6,7 +6,6 @@ and line styles do the same in grey. Sizes are those of the printed page.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,6 +16,8 @@ from typing import Any
 from matplotlib import rc_context, rcdefaults, rcParams
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+
+from scaml.files import replacing
 
 __all__ = ["METHODS", "PAGE", "Dashes", "Look", "in_order", "look", "style", "tidy", "write"]
 
@@ -98,7 +99,7 @@ def look(method: str) -> Look:
     Args:
         method: A key of `METHODS`, or a place such as "./mine.py:Mine", whose label is the class.
 
-    Example:
+    Examples:
         >>> look("gpbo").label, look("./mine.py:Mine").label
         ('GPBO', 'Mine')
     """
@@ -159,14 +160,9 @@ def write(figure: Figure, folder: Path, name: str) -> list[Path]:
     paths = []
     for kind in ("png", "pdf"):
         path = folder / f"{name}.{kind}"
-        temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
         # The time of writing would make equal figures differ.
         metadata = {"CreationDate": None} if kind == "pdf" else None
-        try:
-            with style():
-                figure.savefig(temporary, format=kind, dpi=_DPI, metadata=metadata)
-            temporary.replace(path)
-        finally:
-            temporary.unlink(missing_ok=True)
+        with style(), replacing(path) as draft:
+            figure.savefig(draft, format=kind, dpi=_DPI, metadata=metadata)
         paths.append(path)
     return paths

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -23,6 +22,7 @@ from filelock import FileLock, Timeout
 from scaml.bench.settings import Setting
 from scaml.bench.unit import Row
 from scaml.errors import SettingError, StoreError
+from scaml.files import DRAFTS, replacing
 
 __all__ = ["Results", "check_same", "done", "in_use", "read"]
 
@@ -114,7 +114,7 @@ class Results:
 
     def clean(self) -> None:
         """Remove what a killed process left half-written."""
-        for path in self.folder.glob(".*.tmp"):
+        for path in self.folder.glob(DRAFTS):
             path.unlink(missing_ok=True)
 
 
@@ -237,12 +237,10 @@ def _slug(method: str) -> str:
 
 
 def _write(path: Path, table: pa.Table) -> None:
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    pq.write_table(table, temporary, compression="zstd")
-    temporary.replace(path)
+    with replacing(path) as draft:
+        pq.write_table(table, draft, compression="zstd")
 
 
 def _write_text(path: Path, text: str) -> None:
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    temporary.write_text(text, encoding="utf-8")
-    temporary.replace(path)
+    with replacing(path) as draft:
+        draft.write_text(text, encoding="utf-8")

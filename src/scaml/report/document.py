@@ -10,11 +10,13 @@ import base64
 import hashlib
 import json
 import os
+from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from scaml.errors import SettingError
+from scaml.files import replacing
 from scaml.methods.base import check_seed
 from scaml.report.drawing import plotly
 from scaml.report.run import Run
@@ -26,13 +28,20 @@ from scaml.report.text import escaped, plain
 __all__ = ["page"]
 
 
-def page(subject: Subject, path: str | os.PathLike[str] | None = None, *, seed: int = 0) -> str:
+def page(
+    subject: Subject,
+    path: str | os.PathLike[str] | None = None,
+    *,
+    seed: int = 0,
+    progress: Callable[[int, int], None] | None = None,
+) -> str:
     """A page that explains a run, as one HTML file that needs no network.
 
     Args:
         subject: The run.
         path: Where to write it, whole or not at all; None for nowhere.
         seed: Decides every random draw. Same arguments, same page.
+        progress: Told how many sections are done, and out of how many.
 
     Returns:
         The page as text.
@@ -40,15 +49,15 @@ def page(subject: Subject, path: str | os.PathLike[str] | None = None, *, seed: 
     if not isinstance(subject, Subject):
         raise SettingError(f"The subject is a {type(subject).__name__}; give a scaml.report.Subject.")
     library: str = plotly("offline").get_plotlyjs()
-    text = _html(Run.of(subject, seed=check_seed(seed)), library)
+    text = _html(Run.of(subject, seed=check_seed(seed)), library, progress)
     if path is not None:
         _write(Path(path), text)
     return text
 
 
-def _html(run: Run, library: str) -> str:
+def _html(run: Run, library: str, progress: Callable[[int, int], None] | None) -> str:
     charts: list[dict[str, Any]] = []
-    body = "".join(_section(section, charts) for section in sections(run))
+    body = "".join(_section(section, charts) for section in sections(run, progress))
     title = escaped(run.subject.title or run.task.name or "What was learned from the past")
     method = escaped(f"scaml {version('scaml')}, {run.prior.method!r}")
     return f"""<!DOCTYPE html>
@@ -111,14 +120,11 @@ def _policy(*scripts: str) -> str:
 
 
 def _write(path: Path, text: str) -> None:
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        temporary.write_text(text, encoding="utf-8")
-        temporary.replace(path)
+        with replacing(path) as draft:
+            draft.write_text(text, encoding="utf-8")
     except OSError as error:
         reason = error.strerror or type(error).__name__
         raise SettingError(
             f"{plain(path)!r} cannot be written ({reason}); give a path where you may write."
         ) from error
-    finally:
-        temporary.unlink(missing_ok=True)
