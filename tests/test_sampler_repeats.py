@@ -9,9 +9,8 @@ import pytest
 import torch
 
 from scaml import ScaML, ScaMLSampler, Task
-from scaml.loop import choose
+from scaml.loop import choose, choose_new
 from scaml.methods.base import MetaPrior
-from scaml.sampler import _news
 from scaml.space import Space
 from tests.cases import meta_data
 
@@ -32,14 +31,26 @@ def test_a_bolder_ucb_looks_elsewhere(sqrt_beta: float) -> None:
     model = prior.condition(task)
     again = choose(prior, model, task, 1, NOBODY, 0)
     assert (task.X - again).abs().amax(-1).min() < 1e-3
-    fresh = _news(prior, model, task, NOBODY, 0)
+    fresh = choose_new(prior, model, task, 1, NOBODY, 0)
     assert (task.X - fresh).abs().amax(-1).min() >= 1e-3
 
 
 def test_a_point_that_is_new_is_left_as_it_is() -> None:
     prior, task = timid_prior(1.0), Task.empty(2)
     model = prior.condition(task)
-    assert torch.equal(_news(prior, model, task, NOBODY, 3), choose(prior, model, task, 1, NOBODY, 3))
+    found = choose_new(prior, model, task, 1, NOBODY, 3)
+    assert torch.equal(found, choose(prior, model, task, 1, NOBODY, 3))
+
+
+def test_points_of_a_batch_and_pending_ones_are_not_repeated_either() -> None:
+    prior, task = timid_prior(0.0), Task.empty(2)
+    model = prior.condition(task)
+    pending = choose(prior, model, task, 1, NOBODY, 0) + 5e-4
+    again = choose(prior, model, task, 1, pending, 0)  # as expected leaves the mean as it is
+    assert (again - pending).abs().max() < 1e-3
+    found = torch.cat([pending, choose_new(prior, model, task, 2, pending, 0)])
+    apart = torch.cdist(found, found, p=torch.inf) + torch.eye(len(found))
+    assert apart.min() >= 1e-3
 
 
 def test_a_study_of_a_flat_objective_goes_on_exploring() -> None:

@@ -40,6 +40,7 @@ _NEIGHBOURHOOD = 0.05
 _APART = 0.05  # starts are at least this far apart, in units of the cube's diagonal
 _CHUNK = 256  # points evaluated at once: measured, more is no faster, and fewer are slower
 _ONE_AT_A_TIME = threading.RLock()
+_NEWS = ("Optimization failed", "Failed to extract X_baseline")
 DISTINCT = 1e-4  # points of one batch differ by at least this in some coordinate
 
 
@@ -119,7 +120,7 @@ def maximize_on_cube(
 
 @contextmanager
 def without_news() -> Iterator[None]:
-    """Keep quiet about starts whose search ends early: the others go on.
+    """Keep quiet about starts whose search ends early, and starts that cannot be made: others go on.
 
     BoTorch turns these warnings on itself, so a filter does not stop them. Filters belong to the
     process, so only one thread at a time may change them.
@@ -129,7 +130,7 @@ def without_news() -> Iterator[None]:
         yield
     for warning in caught:
         news = issubclass(warning.category, OptimizationWarning | BadInitialCandidatesWarning)
-        if not news and "Optimization failed" not in str(warning.message):
+        if not news and not any(known in str(warning.message) for known in _NEWS):
             warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
@@ -19,11 +20,16 @@ from scaml.methods.base import MetaPrior, check_seed
 from scaml.mixed import all_points, maximize_mixed
 from scaml.parallel import one_thread
 
-__all__ = ["choose", "suggest"]
+__all__ = ["choose", "choose_new", "suggest"]
 
 # A space without continuous parameters and with at most so many points is a table of them.
 _MOST_ROWS = 4096
 _SAME_ROW = 1e-12
+# A point this close, in every coordinate, to another one says nothing new. Where the model is sure of
+# too much, a timid UCB would return to it for the rest of a study: √β doubles until it does not.
+_REPEATED = 1e-3
+_DOUBLINGS = 10
+_LEAST_SQRT_BETA = 0.1
 
 
 def suggest(
@@ -97,6 +103,25 @@ def choose(
             taken = torch.cat([taken, x[None]])
             if i + 1 < q:
                 model = _believed(function, model, x[None])
+    return taken[len(pending) :]
+
+
+def choose_new(
+    prior: MetaPrior, model: Model, task: Task, q: int, pending: Tensor, seed: int
+) -> Tensor:
+    """`choose` for people: where UCB repeats a point of the task, or a pending one, a bolder UCB."""
+    taken = pending
+    for i in range(q):
+        x = choose(prior, model, task, 1, taken, seed + i)
+        own, known = prior.acquisition(model), torch.cat([task.X, taken])
+        if isinstance(own, UpperConfidenceBound):
+            for doublings in range(1, _DOUBLINGS + 1):
+                if not ((known - x).abs().amax(-1) < _REPEATED).any():
+                    break
+                sqrt_beta = 2.0**doublings * max(float(own.beta) ** 0.5, _LEAST_SQRT_BETA)
+                bolder = partial(UpperConfidenceBound, sqrt_beta=sqrt_beta)
+                x = choose(prior, model, task, 1, taken, seed + i, acquisition=bolder)
+        taken = torch.cat([taken, x])
     return taken[len(pending) :]
 
 

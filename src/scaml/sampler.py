@@ -7,12 +7,10 @@ import logging
 import os
 import threading
 from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
 import optuna
-from botorch.models.model import Model
 from optuna.distributions import (
     BaseDistribution,
     CategoricalDistribution,
@@ -22,14 +20,11 @@ from optuna.distributions import (
 from optuna.samplers import BaseSampler, RandomSampler
 from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
-from torch import Tensor
 
-from scaml.acquisition import UpperConfidenceBound
-from scaml.data import Task
 from scaml.errors import SettingError, SpaceError
 from scaml.known import Known, observations
 from scaml.learning import default_method, learn
-from scaml.loop import choose
+from scaml.loop import choose_new
 from scaml.matching import Matching
 from scaml.methods.base import MetaPrior, Method, check_seed
 from scaml.reservation import LONGEST_ATTRIBUTE, intended, is_ours, reserve, reserved
@@ -42,12 +37,6 @@ __all__ = ["ScaMLSampler"]
 _logger = logging.getLogger("optuna.scaml")
 _FINISHED = (TrialState.COMPLETE, TrialState.PRUNED)
 _WEIGHTS = "scaml:weights"
-# A point this close, in every coordinate, to one that was evaluated says nothing new. Where the model
-# is sure of too much, a timid UCB would return to it for the rest of the study: √β doubles until it
-# does not.
-_REPEATED = 1e-3
-_DOUBLINGS = 10
-_LEAST_SQRT_BETA = 0.1
 _TRIES = 10  # to find parameters that no other worker has taken meanwhile
 
 
@@ -72,7 +61,7 @@ class ScaMLSampler(BaseSampler):
         independent_sampler: For parameters that are not in every trial; random by default.
         warn_independent_sampling: Whether to say so when that happens.
 
-    Example:
+    Examples:
         >>> import optuna
         >>> past = [optuna.create_study() for _ in range(3)]
         >>> for shift, study in enumerate(past):
@@ -189,7 +178,7 @@ class ScaMLSampler(BaseSampler):
         params: dict[str, Any] = {}
         for attempt in range(_TRIES):
             pending = space.encode_all(reserved(study, trial, space, known))
-            x = _news(prior, model, task, pending, seed + attempt)
+            x = choose_new(prior, model, task, 1, pending, seed + attempt)
             params = space.decode(x[0])
             reserve(study, trial, params)
             if is_ours(study, trial, space, known, x):
@@ -284,20 +273,6 @@ class ScaMLSampler(BaseSampler):
             _logger.warning("ScaMLSampler has no usable past trial and works as a plain GP.")
             self._said_plain = True
         return prior, matching
-
-
-def _news(prior: MetaPrior, model: Model, task: Task, pending: Tensor, seed: int) -> Tensor:
-    """The next point, `1 x d`, by a bolder UCB where the prior's own repeats an evaluation."""
-    x = choose(prior, model, task, 1, pending, seed)
-    own = prior.acquisition(model)
-    if isinstance(own, UpperConfidenceBound):
-        for doublings in range(1, _DOUBLINGS + 1):
-            if not ((task.X - x).abs().amax(-1) < _REPEATED).any():
-                break
-            sqrt_beta = 2.0**doublings * max(float(own.beta) ** 0.5, _LEAST_SQRT_BETA)
-            bolder = partial(UpperConfidenceBound, sqrt_beta=sqrt_beta)
-            x = choose(prior, model, task, 1, pending, seed, acquisition=bolder)
-    return x
 
 
 def _check_arguments(
