@@ -15,6 +15,8 @@ from scaml import MetaData, ScaML, SettingError, Space, StorageError, Task, sugg
 from scaml.campaign import of_sheet, of_storage, suggestions
 from scaml.matching import PastTask
 from scaml.methods import GC3P, RGPE
+from scaml.methods.scaml import ScaMLPrior
+from scaml.scaml_gp import ScaMLGP
 from scaml.sheets import NewTask, Sheet
 from tests.sampler_cases import bowl
 
@@ -101,6 +103,25 @@ def test_what_is_expected_and_who_is_behind_it() -> None:
         }
         assert one.behind == pytest.approx(by_hand)
         assert list(one.behind.values()) == sorted(one.behind.values(), key=lambda move: -abs(move))
+
+
+def test_the_new_task_is_learned_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    condition, times = ScaMLPrior.condition, []
+
+    def counting(self: ScaMLPrior, task: Task, *, seed: int = 0) -> ScaMLGP:
+        times.append(task.n)
+        return condition(self, task, seed=seed)
+
+    monkeypatch.setattr(ScaMLPrior, "condition", counting)
+    suggestions(of_sheet(sheet(4), maximize=True, q=2))
+    assert times == [4]
+
+
+def test_every_stage_is_told_from_its_beginning() -> None:
+    calls: list[tuple[str, int, int | None]] = []
+    of_sheet(sheet(4), maximize=True, progress=lambda *step: calls.append(step))
+    learning, choosing = "Learning from the past tasks", "Choosing what to try next"
+    assert calls == [(learning, 0, None), (learning, 0, 3), (learning, 3, 3), (choosing, 0, None)]
 
 
 def test_other_methods() -> None:

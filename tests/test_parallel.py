@@ -2,11 +2,14 @@ from __future__ import annotations
 
 import os
 import re
+import signal
+import sys
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 import torch
+from joblib.externals.loky import get_reusable_executor
 from threadpoolctl import threadpool_info
 from torch import Tensor
 
@@ -114,3 +117,15 @@ def test_each_gives_an_item_before_the_next_is_begun() -> None:
 
     for item in each(begin, range(3), 1):
         assert begun == list(range(item + 1))
+
+
+def hears_ctrl_c(_item: int) -> bool:
+    return signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, [])
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no masks of signals")
+def test_ctrl_c_is_for_this_process_alone() -> None:
+    get_reusable_executor().shutdown()  # processes of other tests
+    assert not any(run(hears_ctrl_c, range(4), 2))
+    assert not any(each(hears_ctrl_c, range(4), 2))
+    assert hears_ctrl_c(0)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,18 +13,23 @@ import optuna
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import SQLAlchemyError
 
-from scaml.data import Task
+from scaml.data import Task, check_integer
 from scaml.errors import SettingError, StorageError, nearest
 from scaml.learning import default_method, learn
-from scaml.loop import suggest
-from scaml.methods.base import Method
+from scaml.loop import choose_new
+from scaml.methods.base import Method, check_seed
 from scaml.report.run import Inapplicable, Run
 from scaml.report.shares import Parts
 from scaml.report.subject import Subject, of_study
 from scaml.sampler import ScaMLSampler
 from scaml.sheets import Sheet
 
-__all__ = ["Suggestion", "of_sheet", "of_storage", "suggestions"]
+__all__ = ["Progress", "Suggestion", "of_sheet", "of_storage", "suggestions"]
+
+Progress = Callable[[str, int, int | None], None]
+"""Told what is done now, how many steps of it are done, and out of how many; None if nobody knows."""
+
+_LEARNING = "Learning from the past tasks"
 
 
 @dataclass(frozen=True)
@@ -50,6 +57,7 @@ def of_sheet(
     method: Method | None = None,
     seed: int = 0,
     n_jobs: int = 1,
+    progress: Progress | None = None,
 ) -> Subject:
     """Learn from the past tasks of a table, and suggest for its new task.
 
@@ -60,14 +68,28 @@ def of_sheet(
         method: ScaML-GP by default.
         seed: Decides every random draw.
         n_jobs: Processes of the meta-fit.
+        progress: Told at the beginning of every stage, and after steps of it.
     """
+    q, seed = check_integer(q, "q", least=1), check_seed(seed)
+    tell: Progress = progress or (lambda what, done, total: None)
+    if sheet.past:
+        tell(_LEARNING, 0, None)
     sign = 1.0 if maximize else -1.0
     past = [replace(task, y=[sign * value for value in task.y]) for task in sheet.past]
-    prior, matching = learn(past, sheet.space, method or default_method(), seed=seed, n_jobs=n_jobs)
+    prior, matching = learn(
+        past,
+        sheet.space,
+        method or default_method(),
+        seed=seed,
+        n_jobs=n_jobs,
+        progress=partial(tell, _LEARNING),
+    )
+    tell("Choosing what to try next", 0, None)
     task = Task.empty(sheet.space.d)
     if sheet.task.y:
         X = sheet.space.encode_all(sheet.task.params)
         task = Task(X, [sign * value for value in sheet.task.y])
+    model = prior.condition(task, seed=seed)
     pending = sheet.space.encode_all(sheet.pending)
     return Subject(
         prior=prior,
@@ -76,8 +98,9 @@ def of_sheet(
         objective=sheet.objective,
         maximize=maximize,
         matching=matching,
-        suggestions=suggest(prior, task, q=q, pending=pending, seed=seed),
+        suggestions=choose_new(prior, model, task, q, pending, seed),
         title=sheet.task.name,
+        model=model,
     )
 
 
@@ -90,6 +113,7 @@ def of_storage(
     method: Method | None = None,
     seed: int = 0,
     n_jobs: int = 1,
+    progress: Progress | None = None,
 ) -> Subject:
     """Learn from past studies of an Optuna storage, and suggest for a new one; nothing is written.
 
@@ -101,6 +125,7 @@ def of_storage(
         method: ScaML-GP by default.
         seed: Decides every random draw.
         n_jobs: Processes of the meta-fit.
+        progress: Told at the beginning of every stage.
     """
     names = _names(storage)
     chosen = [name for name in names if fnmatchcase(name, past) and name != study]
@@ -108,6 +133,8 @@ def of_storage(
         others = [name for name in names if name != study]
         hint = f"perhaps {nearest(past, others)!r}" if others else "but it has no other study"
         raise SettingError(f"No past study of the storage has a name like {past!r}; {hint}.")
+    if progress is not None:
+        progress("Learning from the past studies", 0, None)
     studies = [optuna.load_study(study_name=name, storage=storage) for name in chosen]
     sampler = ScaMLSampler(meta_studies=studies, method=method, seed=seed, n_jobs=n_jobs)
     if study in names:

@@ -43,7 +43,7 @@ class Task:
         extra: `n x e` columns that only this task has, measured from the values at which they are held
             when the task predicts.
 
-    Example:
+    Examples:
         >>> task = Task([[0.1, 0.9], [0.5, 0.5]], [1.0, 2.0], name="adult")
         >>> task.n, task.d
         (2, 2)

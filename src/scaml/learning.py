@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any
 
-from scaml.data import MetaData
+from torch import Tensor
+
+from scaml.data import MetaData, Task
 from scaml.fit_cache import meta_fit_cached
 from scaml.matching import Matching, PastTask, match
-from scaml.methods.base import MetaPrior, Method
+from scaml.methods.base import MetaPrior, Method, joined
 from scaml.methods.gpbo import GPBO, GPBOPrior
+from scaml.methods.modular import ModularMethod
 from scaml.methods.scaml import ScaML
+from scaml.parallel import each
 from scaml.space import Space
 
 __all__ = ["default_method", "learn"]
@@ -19,6 +24,8 @@ __all__ = ["default_method", "learn"]
 # The paper's 3 spends most of a short search on corners that no past task has been to. A provisional
 # choice, until the defaults are studied on all problems together.
 _SQRT_BETA = 1.0
+# Entries of the kernel matrices of the tasks between two calls of `progress`: half a second or so.
+_AT_ONCE = 2**17
 
 
 def default_method() -> Method:
@@ -35,6 +42,7 @@ def learn(
     cache: str | os.PathLike[str] | None = None,
     seed: int = 0,
     n_jobs: int = 1,
+    progress: Callable[[int, int], None] | None = None,
 ) -> tuple[MetaPrior, Matching]:
     """A prior that knows the space, and what was made of every past task.
 
@@ -47,14 +55,51 @@ def learn(
         cache: A folder that keeps meta-fits across processes.
         seed: Of the meta-fit.
         n_jobs: Processes of the meta-fit.
+        progress: Told how many past tasks are learned, and out of how many. Not told by methods that
+            learn them all at once, nor with a cache.
     """
     tasks, matching = match(past, space, fixed=fixed)
     if not tasks:
         kernel = method.kernel if isinstance(method, ScaML | GPBO) else "se"
         return GPBOPrior(GPBO(kernel=kernel), space.d).in_space(space), matching
     meta = MetaData(tasks)
-    if cache is None:
-        prior = method.meta_fit(meta, seed=seed, n_jobs=n_jobs)
-    else:
+    prior: MetaPrior
+    if cache is not None:
         prior = meta_fit_cached(method, meta, folder=cache, seed=seed, n_jobs=n_jobs)
+    elif progress is not None and isinstance(method, ModularMethod):
+        prior = _fit_in_parts(method, meta, seed, n_jobs, progress)
+    else:
+        prior = method.meta_fit(meta, seed=seed, n_jobs=n_jobs)
     return prior.in_space(space), matching
+
+
+def _fit_in_parts(
+    method: ModularMethod[Any],
+    meta: MetaData,
+    seed: int,
+    n_jobs: int,
+    progress: Callable[[int, int], None],
+) -> MetaPrior:
+    """`method.meta_fit`, to the last bit, a few tasks at a time."""
+    parts: list[list[Task]] = []
+    entries = _AT_ONCE
+    for name, task in zip(meta.names, meta, strict=True):
+        entries += task.n**2
+        if entries > _AT_ONCE:
+            parts.append([])
+            entries = task.n**2
+        parts[-1].append(task.called(name))
+    states: dict[int, dict[str, Tensor]] = {}
+    progress(0, len(meta))
+    for place, state in each(partial(_state, method, seed), enumerate(parts), n_jobs):
+        states[place] = state
+        progress(sum(len(parts[i]) for i in states), len(meta))
+    prior: MetaPrior = method.restore(meta, joined([states[i] for i in range(len(parts))]))
+    return prior
+
+
+def _state(
+    method: ModularMethod[Any], seed: int, part: tuple[int, list[Task]]
+) -> tuple[int, dict[str, Tensor]]:
+    place, tasks = part
+    return place, method.meta_fit(MetaData(tasks), seed=seed).state()

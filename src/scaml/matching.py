@@ -79,14 +79,14 @@ class Matching:
         return "; ".join(map(str, self.matches))
 
 
-def thinned(y: Sequence[float], *, minimize: bool) -> list[int]:
-    """The places of the values of a past task that are kept: of a long one half are its best."""
-    if len(y) <= MOST_TRIALS:
+def thinned(y: Sequence[float], *, minimize: bool, most: int = MOST_TRIALS) -> list[int]:
+    """The places of the values of a task that are kept: of a long one half are its best."""
+    if len(y) <= most:
         return list(range(len(y)))
     values = np.array(y)
     order = np.argsort(values if minimize else -values, kind="stable")
-    best, others = order[: MOST_TRIALS // 2], order[MOST_TRIALS // 2 :]
-    drawn = np.random.default_rng(0).choice(others, MOST_TRIALS - len(best), replace=False)
+    best, others = order[: most // 2], order[most // 2 :]
+    drawn = np.random.default_rng(0).choice(others, most - len(best), replace=False)
     return sorted([*best.tolist(), *drawn.tolist()])
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import TypeVar
+from multiprocessing import resource_tracker
+from typing import Any, TypeVar
 
 import joblib
 import torch
@@ -52,7 +54,8 @@ def run(function: Callable[[Item], Result], items: Iterable[Item], n_jobs: int) 
     if effective_n_jobs(n_jobs) == 1:
         with one_thread():
             return [function(item) for item in items]
-    results: list[Result] = Parallel(n_jobs=n_jobs)(delayed(_alone)(function, item) for item in items)
+    parallel = _Parallel(n_jobs=n_jobs)
+    results: list[Result] = parallel(delayed(_alone)(function, item) for item in items)
     return results
 
 
@@ -65,7 +68,7 @@ def each(function: Callable[[Item], Result], items: Iterable[Item], n_jobs: int)
         for item in items:
             yield _on_one_thread(function, item)
     else:
-        parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered", pre_dispatch="n_jobs")
+        parallel = _Parallel(n_jobs=n_jobs, return_as="generator_unordered", pre_dispatch="n_jobs")
         yield from parallel(delayed(_on_one_thread)(function, item) for item in items)
 
 
@@ -77,3 +80,29 @@ def _on_one_thread(function: Callable[[Item], Result], item: Item) -> Result:
 def _alone(function: Callable[[Item], Result], item: Item) -> Result:
     with one_thread():
         return function(item)
+
+
+class _Parallel(Parallel):
+    """Its processes do not hear Ctrl-C, which a terminal sends to all of them.
+
+    This process does, and ends the others; each of them would first print where it was.
+    """
+
+    def dispatch_one_batch(self, iterator: Any) -> Any:
+        """Hand out work, and start processes where there are none yet."""
+        with _uninterrupted():
+            return super().dispatch_one_batch(iterator)
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Let Ctrl-C wait until the end of the block; processes that it starts never hear it."""
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
+    resource_tracker.ensure_running()  # which would lift the block while it starts
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -56,7 +56,7 @@ class Space:
     Args:
         distributions: Name to `FloatDistribution`, `IntDistribution` or `CategoricalDistribution`.
 
-    Example:
+    Examples:
         >>> space = Space({"C": FloatDistribution(0.01, 100.0, log=True),
         ...                "kernel": CategoricalDistribution(["rbf", "poly"])})
         >>> space.d

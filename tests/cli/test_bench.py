@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,8 @@ from scaml.bench.runner import Study
 from scaml.bench.settings import Setting
 from scaml.cli import main
 from scaml.cli.bench import spread
-from scaml.cli.study import _display, _duration, _state
+from scaml.cli.study import _display, _state
+from scaml.cli.terminal import duration
 from tests.bench.study_cases import mine
 
 SMALL = ["--meta-tasks", "2", "--points", "4", "--evaluations", "3", "--runs", "2"]
@@ -50,6 +52,22 @@ def test_every_problem_is_listed(
     ]
 
 
+def test_names_of_problems_stay_whole_on_a_narrow_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert run("list") == 0
+    assert "fcnet-parkinsons " in capsys.readouterr().out
+
+
+def test_problems_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("list", "--json") == 0
+    found = {entry["problem"]: entry for entry in json.loads(capsys.readouterr().out)}
+    assert list(found) == list(PROBLEMS)
+    assert found["branin"]["tasks"] is None
+    assert (found["rf"]["tasks"], found["rf"]["points"], found["rf"]["N_m"]) == (32, 1000, 128)
+
+
 def test_a_method_of_a_file_outside_the_package(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -72,7 +90,11 @@ def test_tables_in_all_formats_and_figures(tmp_path: Path, capsys: pytest.Captur
         assert sign in capsys.readouterr().out
         assert run("table", "out", "--format", style, "--timings") == 0
         assert "second" in capsys.readouterr().out
-    assert run("plot", "out") == 0
+    assert run("table", "out", "--format", "json") == 0
+    (row,) = json.loads(capsys.readouterr().out)
+    assert (row["problem"], row["method"]) == ("branin", "random")
+    assert run("plot", "out", "--quiet") == 0
+    assert capsys.readouterr().err == ""
     assert (tmp_path / "out/figures/regret.png").stat().st_size > 5000
     assert (tmp_path / "out/figures/regret.pdf").stat().st_size > 5000
     assert run("plot", "out", "--figure", "illustration", "--out", "elsewhere") == 0
@@ -104,13 +126,13 @@ def test_progress_without_a_terminal(capsys: pytest.CaptureFixture[str]) -> None
         ("run mlp --meta-tasks 8", "8 meta-tasks are asked of 'mlp', which has 7; ask for at most 7."),
         ("run branin --runs 0", "The number of runs is 0"),
         ("run branin --runs many", "'many' is not an integer"),
-        ("run branin --jobs 0", "n_jobs is 0"),
-        ("run", "Missing argument 'PROBLEM...'"),
+        ("run branin --jobs 0", "--jobs is 0; give a positive integer, or -1"),
+        ("run", "Missing argument 'PROBLEM'"),
         ("rnu", "No such command 'rnu'. Did you mean 'run'? See scaml bench --help."),
         ("paper --figure synthetc", "There is no figure 'synthetc'; did you mean 'synthetic'?"),
         ("plot nowhere", "'nowhere' has no results"),
         ("table nowhere", "'nowhere' has no results"),
-        ("table nowhere --format html", "--format is 'html'; choose one of text, markdown, csv."),
+        ("table nowhere --format html", "--format is 'html'; choose one of text, markdown, csv, json."),
         ("tables build svn", "There is no table 'svn' to build; did you mean 'svm'?"),
     ],
 )
@@ -180,7 +202,7 @@ def test_words_after_methods_are_methods() -> None:
 
 @pytest.mark.parametrize(("seconds", "words"), [(5, "5 s"), (600, "10 min"), (9000, "2.5 h")])
 def test_durations(seconds: float, words: str) -> None:
-    assert _duration(seconds) == words
+    assert duration(seconds) == words
 
 
 def test_the_live_display_shows_regrets_so_far() -> None:

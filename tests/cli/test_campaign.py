@@ -72,8 +72,26 @@ def test_three_experiments_for_a_task_without_rows(
     assert {row["solvent"] for row in found} <= {"ethanol", "water"}
 
 
-def test_json_is_all_that_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["suggest", "runs.csv", "--task", "A", "--json"]) == 0
+def test_no_number_is_cut_on_a_narrow_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    words = ["suggest", "runs.csv", "--task", "A", "-n", "7"]
+    assert main([*words, "-q"]) == 0
+    shown = capsys.readouterr().out
+    assert "…" not in shown
+    assert max(map(len, shown.splitlines()[:-1])) <= 60
+    assert main([*words, "--json"]) == 0
+    numbers = [
+        one["params"]["temperature"] for one in json.loads(capsys.readouterr().out)["suggestions"]
+    ]
+    assert len(numbers) == 7
+    assert all(f" {number} " in shown for number in numbers)
+
+
+@pytest.mark.parametrize("method", ["scaml", "rgpe"])
+def test_json_is_all_that_is_printed(method: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["suggest", "runs.csv", "--task", "A", "--json", "--method", method]) == 0
     shown = capsys.readouterr()
     assert shown.err == ""
     found = json.loads(shown.out)
@@ -125,6 +143,47 @@ def test_a_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "'page.html' is there already; give another name, or --force." in capsys.readouterr().err
 
 
+def test_a_report_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["runs.csv", "--task", "A", "-n", "2", "--json"]
+    assert main(["report", *words, "--out", "page.html"]) == 0
+    printed = capsys.readouterr()
+    assert printed.err == ""
+    found = json.loads(printed.out)
+    assert found.pop("report") == "page.html"
+    assert (tmp_path / "page.html").exists()
+    assert main(["suggest", *words]) == 0
+    assert found == json.loads(capsys.readouterr().out)
+
+
+def test_every_stage_is_a_line_where_there_is_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["report", "runs.csv", "--task", "C", "-n", "1", "--out", "page.html"]) == 0
+    lines = capsys.readouterr().err.splitlines()
+    stages = [
+        "Starting",
+        "Reading runs.csv",
+        "Learning from the past tasks",
+        "Choosing what to try next",
+        "Explaining what was learned",
+    ]
+    assert [line for line in lines if line in stages] == stages
+    assert lines.index("Task 'C' has no rows yet.") < lines.index("Learning from the past tasks")
+    assert main(["report", "runs.csv", "--task", "C", "-n", "1", "--out", "two.html", "--quiet"]) == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_a_method_by_the_name_that_is_listed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(tmp_path / "plain.csv", [[*row[:2], row[3]] for row in experiments()])
+    answers = []
+    for words in (["--method", "RGPE"], ["--method", "rgpe"], ["--method", "ScaML"], []):
+        assert main(["suggest", "plain.csv", "--task", "A", "--json", *words]) == 0
+        answers.append(json.loads(capsys.readouterr().out))
+    assert answers[0] == answers[1]
+    assert answers[2] == answers[3]
+    assert answers[0] != answers[2]
+
+
 def test_names_that_a_spreadsheet_would_compute_stay_text(tmp_path: Path) -> None:
     assert main(["suggest", "runs.csv", "--task", "=1+1", "--out", "next.csv", "-q"]) == 0
     assert rows_of(tmp_path / "next.csv")[0]["task"] == "'=1+1"
@@ -147,9 +206,14 @@ def test_names_that_a_spreadsheet_would_compute_stay_text(tmp_path: Path) -> Non
             "There is no method 'scmal'; did you mean 'scaml'",
         ),
         ("suggest runs.csv --task C --method random", "--method is 'random', which learns nothing"),
-        ("suggest runs.csv --task C -n 0", "q is 0"),
+        ("suggest runs.csv --task C -n 0", "-n is 0; give an integer of at least 1."),
+        ("report runs.csv --task C -n -2", "-n is -2; give an integer of at least 1."),
         ("suggest runs.csv --task C --out runs.csv", "'runs.csv' is there already"),
         ("suggest runs.csv --task C --out no/next.csv", "There is no folder 'no'; make it"),
+        ("suggest runs.csv --task \udcff", "--task is '\\udcff', which is not in UTF-8"),
+        (f"suggest runs.csv --task C --out {'x' * 300}", "cannot be written (File name too long)"),
+        ("suggest runs.csv --task C --write-space next --out next", "are both 'next'; give two files"),
+        ("suggest runs.csv --task C --jobs 0", "--jobs is 0; give a positive integer"),
         ("suggest runs.csv --task C --out .", "'.' is a folder; give the name of a file."),
         ("suggest runs.csv --task C --space none.toml", "none.toml"),
         ("report runs.csv --task C --out /proc/page.html", "cannot be written"),

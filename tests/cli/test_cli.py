@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import errno
+import json
+import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer
 from typer.testing import CliRunner
 
 import scaml
 from scaml import methods
 from scaml.bench import FAMILIES
 from scaml.cli import FAMILY_NAMES, app, main
+from scaml.cli.bench import spread
 from scaml.demo import DemoResult, Progress
 
 RESULT = DemoResult(
@@ -63,12 +71,40 @@ def test_help(args: list[str]) -> None:
     assert "Example: scaml demo" in result.stdout
 
 
-def test_help_of_every_command_has_an_example() -> None:
-    for command in app.registered_commands:
-        assert command.callback is not None
-        result = CliRunner().invoke(app, [command.callback.__name__, "--help"])
-        assert result.exit_code == 0
-        assert "Example: scaml" in result.stdout
+def commands(path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """The words that lead to every command and group."""
+    command: Any = typer.main.get_command(app)
+    for word in path:
+        command = command.commands[word]
+    yield path
+    for word in getattr(command, "commands", {}):
+        yield from commands((*path, word))
+
+
+@pytest.mark.parametrize("path", list(commands()), ids=" ".join)
+def test_help_fits_a_narrow_terminal_and_has_an_example_that_is_understood(
+    path: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    result = CliRunner().invoke(app, [*path, "--help"])
+    assert result.exit_code == 0
+    assert "…" not in result.stdout
+    lines = [line.strip() for line in result.stdout.splitlines()]
+    (example,) = [line for line in lines if line.startswith("Example: scaml")]
+    words = spread(shlex.split(example)[2:])
+    assert tuple(words[: len(path)]) == path
+    command: Any = typer.main.get_command(app)
+    while words and words[0] in getattr(command, "commands", {}):
+        command = command.commands[words.pop(0)]
+    command.make_context("scaml", words)  # parses it, and runs nothing
+
+
+@pytest.mark.parametrize("words", [["bench"], ["bench", "tables"]])
+def test_a_group_alone_shows_its_help(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(words) == 0
+    printed = capsys.readouterr()
+    assert f"Usage: scaml {' '.join(words)}" in printed.out
+    assert printed.err == ""
 
 
 def test_version() -> None:
@@ -100,6 +136,24 @@ def test_demo_shows_a_bar_on_a_terminal(
     assert "%" in printed.err
 
 
+@pytest.mark.usefixtures("instant")
+def test_demo_says_nothing_else_when_it_is_asked_to(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["demo", "--out", str(tmp_path), "--quiet"]) == 0
+    quiet = capsys.readouterr()
+    assert quiet.err == ""
+    assert "branin-seed-0.png" in quiet.out
+    assert main(["demo", "--out", str(tmp_path), "--json"]) == 0
+    printed = capsys.readouterr()
+    assert printed.err == ""
+    found = json.loads(printed.out)
+    assert (found["family"], found["seed"]) == ("branin", 0)
+    assert found["figure"] == str(tmp_path / "branin-seed-0.png")
+    assert found["regrets"]["ScaML-GP"] == list(RESULT.regrets["ScaML-GP"])
+    assert found["weights"] == RESULT.weights
+
+
 @pytest.mark.parametrize(
     ("args", "sentence"),
     [
@@ -109,8 +163,17 @@ def test_demo_shows_a_bar_on_a_terminal(
             ["demo", "--seed", "x"],
             "Invalid value for '--seed': 'x' is not an integer; see scaml demo --help.",
         ),
-        (["demo", "--seed"], "Option '--seed' requires an argument; see scaml --help."),
+        (["demo", "--seed"], "Option '--seed' requires an argument; see scaml demo --help."),
         (["demo", "--what"], "No such option: --what; see scaml demo --help."),
+        (
+            ["bench", "tables", "build"],
+            "Missing argument 'svm|lr|rf|xgb'; see scaml bench tables build --help.",
+        ),
+        (
+            ["bench", "table", "--format"],
+            "Option '--format' requires an argument; see scaml bench table --help.",
+        ),
+        (["sugest"], "No such command 'sugest'. Did you mean 'suggest'? See scaml --help."),
         (["what"], "No such command 'what'; see scaml --help."),
     ],
 )
@@ -168,6 +231,23 @@ def test_error_of_scaml_is_one_sentence(
     assert main(["demo", "--out", str(tmp_path / "new")]) == 2
     assert capsys.readouterr().err == "scaml: This went wrong; do that.\n"
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_full_disk_is_nobodys_fault(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fail_with(monkeypatch, OSError(errno.ENOSPC, "No space left on device"))
+    assert main(["demo", "--out", str(tmp_path / "new")]) == 2
+    sentence = "The disk is full (No space left on device); make room and try again."
+    assert capsys.readouterr().err == f"scaml: {sentence}\n"
+
+
+def test_a_terminal_without_the_letters_gets_others() -> None:
+    command = Path(sys.executable).with_name("scaml")
+    plain = {**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
+    done = subprocess.run([command, "bench", "list"], env=plain, capture_output=True, check=True)
+    assert b"branin" in done.stdout
+    assert done.stdout.isascii()
 
 
 def test_unexpected_error_is_logged(
@@ -240,6 +320,19 @@ def test_methods_are_listed_with_publication_and_cost(monkeypatch: pytest.Monkey
         assert cls.publication in line
         assert cls.summary in line
         assert cls.cost in line
+
+
+def test_methods_as_json() -> None:
+    found = json.loads(CliRunner().invoke(app, ["methods", "--json"]).stdout)
+    assert len(found) == 10
+    (rgpe,) = [entry for entry in found if entry["method"] == "RGPE"]
+    cls = methods.RGPE
+    assert rgpe == {
+        "method": "RGPE",
+        "publication": cls.publication,
+        "summary": cls.summary,
+        "cost": cls.cost,
+    }
 
 
 def test_methods_takes_no_argument() -> None:

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import optuna
 import pytest
 import torch
+from botorch.models.model import Model
 from optuna.samplers import RandomSampler
 from torch import Tensor
 
@@ -81,19 +83,29 @@ def test_a_study_is_a_subject() -> None:
 
 
 def test_suggestions_know_what_is_being_evaluated(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: dict[str, Any] = {}
+    asked: list[Any] = []
 
-    def spy(prior: MetaPrior, task: Task, **settings: Any) -> Tensor:
-        asked.update(settings)
+    def spy(prior: MetaPrior, model: Model, task: Task, *settings: Any) -> Tensor:
+        asked.extend(settings)
         return task.X[:1]
 
-    monkeypatch.setattr("scaml.report.subject.suggest", spy)
+    monkeypatch.setattr("scaml.report.subject.choose_new", spy)
     study = study_of(sampler=sampler())
     running = study.ask()
     point = [running.suggest_float(name, 0.0, 1.0) for name in BOX]
     of_study(study, q=3, seed=5)
-    assert asked["pending"].tolist() == [pytest.approx(point)]
-    assert (asked["q"], asked["seed"]) == (3, 5)
+    q, pending, seed = asked
+    assert pending.tolist() == [pytest.approx(point)]
+    assert (q, seed) == (3, 5)
+
+
+def test_a_model_that_is_there_is_not_made_again() -> None:
+    subject = of_study(study_of(sampler=sampler()), q=2)
+    assert subject.model is not None
+    assert Run.of(subject).model is subject.model
+    again = Run.of(replace(subject, model=None)).model
+    assert again is not subject.model
+    assert torch.equal(again.weights, subject.model.weights)
 
 
 def test_the_objective_has_the_name_that_the_study_gives_it() -> None:

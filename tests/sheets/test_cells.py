@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scaml.sheets.cells import flag, is_date, listed, number, numbers, shown
+from scaml.sheets.cells import flag, is_date, listed, marked, number, numbers, shown, unmarked
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False))
@@ -61,6 +61,13 @@ def test_no_dates(cell: str) -> None:
 
 def test_flags() -> None:
     assert [flag(cell) for cell in ("TRUE", "false", "yes", "1", "")] == [True, False, None, None, None]
+
+
+@pytest.mark.parametrize("cell", ["=1+1", "+1", "-a", "@home", " =1", "'=1", "'", "a", "", "'a'"])
+def test_what_looks_like_a_formula_is_marked_and_comes_back(cell: str) -> None:
+    assert not marked(cell).lstrip().startswith(("=", "+", "-", "@"))
+    assert unmarked(marked(cell)) == (cell if cell != "'=1" else "=1")  # which was marked before
+    assert (marked(cell) == cell) is (cell in ("'=1", "'", "a", "", "'a'"))
 
 
 def test_long_cells_are_cut() -> None:

@@ -217,3 +217,31 @@ def test_a_long_task_keeps_the_rows_that_a_long_study_keeps(
 def test_the_new_task_keeps_all_its_rows(sheet: Reader) -> None:
     rows = "".join(f"c,{i},x,{i}\n" for i in range(500))
     assert len(sheet(RUNS + rows, new_task="c").task.y) == 500
+
+
+@pytest.mark.parametrize("minimize", [False, True])
+def test_a_new_task_of_thousands_of_rows_keeps_its_best_and_some_others(
+    sheet: Reader, minimize: bool
+) -> None:
+    sign = -1 if minimize else 1
+    y = sign * np.random.default_rng(0).permutation(1500)
+    text = RUNS + "".join(f"c,{20 + i / 100},x,{value}\n" for i, value in enumerate(y))
+    read = sheet(text, new_task="c", minimize=minimize)
+    assert len(read.task.y) == len(read.task.params) == 1000
+    assert set(range(1000, 1500)) <= {sign * value for value in read.task.y}
+    assert [20 + list(y).index(value) / 100 for value in read.task.y] == [
+        row["temperature"] for row in read.task.params
+    ]
+    assert noted(read, "Of the new task's 1500 rows the best 500 and a random choice of 500 others")
+    short = sheet("\n".join(text.splitlines()[:1005]), new_task="c")
+    assert len(short.task.y) == 1000
+    assert not noted(short, "are kept")
+
+
+def test_a_list_of_what_could_be_done_is_not_taken_for_running_experiments(
+    sheet: Reader, refused: Refuser
+) -> None:
+    plan = [f"c,{20 + i / 100},x,\n" for i in range(1001)]
+    assert len(sheet(RUNS + "".join(plan[:1000]), new_task="c").pending) == 1000
+    message = refused(TaskDataError, RUNS + "".join(plan), new_task="c")
+    assert message.startswith("Row 6, column 'yield' is the first of 1001 empty cells of the new task")

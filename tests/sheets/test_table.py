@@ -85,6 +85,12 @@ def test_formulas_are_refused_by_row_and_column(
     assert "save values, not formulas" in message
 
 
+def test_what_was_marked_as_text_is_no_formula_and_loses_the_mark(sheet: Reader) -> None:
+    read = sheet(RUNS.replace(",x,", ",'@x,").replace("a,", "'=1+1,").replace("20", "'-20"))
+    assert read.past[0].name == "=1+1"
+    assert read.past[0].params[0] == {"temperature": -20.0, "alloy": "@x"}
+
+
 def test_a_formula_in_the_header_is_refused(refused: Refuser) -> None:
     assert refused(TaskDataError, RUNS.replace("alloy", "=A1")).startswith("Row 1, column '=A1'")
 

@@ -88,7 +88,7 @@ def load(name: str) -> DataSet:
     Raises:
         SettingError: If there is no such data set, or its package is not installed.
 
-    Example:
+    Examples:
         >>> iris = load("iris")
         >>> iris.X.shape, iris.source
         ((150, 4), 'scikit-learn, iris: classes by target')

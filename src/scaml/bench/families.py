@@ -48,7 +48,7 @@ class Family:
         high: Largest value of every parameter.
         formula: Maps `n x d` unit-cube coordinates and the parameters to n values, SMALLER is better.
 
-    Example:
+    Examples:
         >>> function = FAMILIES["branin"].draw(0)
         >>> function([[0.5, 0.5]]).shape
         torch.Size([1])

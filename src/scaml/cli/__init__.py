@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import sys
 import tempfile
 import traceback
 from collections.abc import Sequence
 from importlib.metadata import version
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -18,6 +20,8 @@ from scaml.errors import ScaMLError
 
 __all__ = ["FAMILY_NAMES", "app", "main"]
 
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+
 app = typer.Typer(
     name="scaml",
     add_completion=False,
@@ -25,14 +29,10 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.command(epilog="Example: scaml suggest runs.csv --task new -n 3 --out next.csv")(suggest)
+app.command(epilog="Example: scaml report runs.csv --task new --out report.html")(report)
 app.command(epilog="Example: scaml demo --family hartmann6 --seed 1 --out figures")(demo)
 app.command(epilog="Example: scaml methods")(methods)
-app.command(epilog="Example: scaml suggest runs.csv --task new --objective yield -n 3 --out next.csv")(
-    suggest
-)
-app.command(epilog="Example: scaml report runs.csv --task new --objective yield --out report.html")(
-    report
-)
 app.add_typer(bench.app, name="bench")
 
 
@@ -44,28 +44,46 @@ def main(args: Sequence[str] | None = None) -> int:
     Args:
         args: The words after `scaml`; those of the process by default.
     """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # not every terminal has a ±
+    words = list(sys.argv[1:] if args is None else args)
     try:
-        words = bench.spread(sys.argv[1:] if args is None else args)
-        code = app(words, prog_name="scaml", standalone_mode=False)
+        code = app(bench.spread(words), prog_name="scaml", standalone_mode=False)
     except (KeyboardInterrupt, typer.Abort):
         code = 130
     except ScaMLError as error:
         return _refuse(str(error))
     except Exception as error:
-        # Typer does not export the class of its usage errors; they can phrase themselves.
-        phrase = getattr(error, "format_message", None)
-        return _apologize(error) if phrase is None else _refuse(_usage(phrase(), error))
+        return _failed(error, words)
     if code == 130:
         typer.echo("scaml: stopped.", err=True)
     return int(code or 0)
 
 
-def _usage(message: str, error: Exception) -> str:
-    """Typer's sentence, on one line, and where to look further."""
-    context = getattr(error, "ctx", None)
-    command = context.command_path if context else "scaml"
-    sentence = " ".join(message.split()).rstrip(".")
-    return f"{sentence}{' See' if sentence.endswith('?') else '; see'} {command} --help."
+def _failed(error: Exception, words: Sequence[str]) -> int:
+    """Whose fault it is."""
+    # Typer does not export the class of its usage errors; they can phrase themselves.
+    phrase = getattr(error, "format_message", None)
+    if phrase is not None:
+        message = " ".join(phrase().split())
+        return _refuse(_usage(message, words)) if message else 0  # else it was asked for help
+    if isinstance(error, OSError) and error.errno in _FULL:
+        return _refuse(f"The disk is full ({error.strerror}); make room and try again.")
+    return _apologize(error)
+
+
+def _usage(message: str, words: Sequence[str]) -> str:
+    """Typer's sentence, and where to look further."""
+    path = "scaml"
+    command: Any = typer.main.get_command(app)
+    for word in words:
+        command = getattr(command, "commands", {}).get(word)
+        if command is None:
+            break
+        path += f" {word}"
+    sentence = message.rstrip(".")
+    return f"{sentence}{' See' if sentence.endswith('?') else '; see'} {path} --help."
 
 
 def _refuse(message: str) -> int:
@@ -104,7 +122,13 @@ def _scaml(
     context: typer.Context,
     _version: Annotated[
         bool,
-        typer.Option("--version", help="Show the version.", callback=_show_version, is_eager=True),
+        typer.Option(
+            "--version",
+            metavar="",
+            help="Show the version and exit.",
+            callback=_show_version,
+            is_eager=True,
+        ),
     ] = False,
 ) -> None:
     """Bayesian optimization that learns from past experiments (ScaML-GP)."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from scaml.cli.study import shown
-from scaml.cli.terminal import folder, integer, progress
+from scaml.cli.terminal import AsJson, Jobs, Quiet, folder, integer, method_name, print_json, progress
 from scaml.errors import SettingError, StudyError
 
 if TYPE_CHECKING:
@@ -24,14 +25,21 @@ __all__ = ["app", "spread"]
 app = typer.Typer(
     name="bench",
     help="The paper's study: run it, draw it, tabulate it.",
+    epilog="Example: scaml bench run branin --methods scaml gpbo --runs 2 --out runs",
     no_args_is_help=True,
     rich_markup_mode="markdown",
 )
-tables = typer.Typer(name="tables", help="Tables of real tuning results.", no_args_is_help=True)
+tables = typer.Typer(
+    name="tables",
+    help="Tables of real tuning results.",
+    epilog="Example: scaml bench tables build svm --out tables",
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+)
 app.add_typer(tables)
 
 _METHODS = "--methods"
-_FORMATS = ("text", "markdown", "csv")
+_FORMATS = ("text", "markdown", "csv", "json")
 _RUNS, _DRAWN = 16, "figures"
 
 Methods = Annotated[
@@ -39,17 +47,14 @@ Methods = Annotated[
     typer.Option(
         _METHODS,
         metavar="NAME...",
+        parser=method_name,
         help="Methods to compare, or FILE.py:CLASS for one of your own; all of the paper's by default.",
     ),
-]
-Jobs = Annotated[
-    int, typer.Option(metavar="INT", parser=integer, help="Processes to use, -1 for one a core.")
 ]
 Runs = Annotated[int, typer.Option(metavar="INT", parser=integer, help="Runs of every method.")]
 Out = Annotated[
     Path, typer.Option(metavar="DIR", help="Folder of the results; resumed if it is there.")
 ]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress display.")]
 
 
 def spread(words: Sequence[str]) -> list[str]:
@@ -70,33 +75,42 @@ def spread(words: Sequence[str]) -> list[str]:
 
 
 @app.command("list", epilog="Example: scaml bench list")
-def list_problems() -> None:
+def list_problems(as_json: AsJson = False) -> None:
     """List the problems: dimension, tasks, points, and the paper's settings of each."""
-    with _needs_extra():
+    with _needs_extra(), progress(as_json):
         from scaml.bench.problems import PROBLEMS
 
-        table = Table("problem", "title")
-        for name in ("d", "tasks", "points", "M", "N_m", "evaluations"):
-            table.add_column(name, justify="right")
-        for name, problem in PROBLEMS.items():
-            most, points = problem.most_meta_tasks, problem.most_points
-            numbers = (
-                problem.d,
-                "∞" if most is None else most + 1,
-                "∞" if points is None else points,
-                problem.meta_tasks,
-                problem.points,
-                problem.evaluations,
-            )
-            table.add_row(name, problem.title, *map(str, numbers))
-        Console().print(table)
-        typer.echo("hpobench:FOLDER/MODEL is a problem too, for who has HPOBench's tables in a folder.")
+    names = ("problem", "title", "d", "tasks", "points", "M", "N_m", "evaluations")
+    found = [
+        (
+            name,
+            problem.title,
+            problem.d,
+            None if problem.most_meta_tasks is None else problem.most_meta_tasks + 1,
+            problem.most_points,
+            problem.meta_tasks,
+            problem.points,
+            problem.evaluations,
+        )
+        for name, problem in PROBLEMS.items()
+    ]
+    if as_json:
+        print_json([dict(zip(names, row, strict=True)) for row in found])
+        return
+    table = Table()
+    for name in names:  # names of problems are there to be typed: they stay whole
+        text = name in names[:2]
+        table.add_column(name, justify="left" if text else "right", no_wrap=name == names[0])
+    for row in found:
+        table.add_row(*("∞" if cell is None else str(cell) for cell in row))
+    Console().print(table)
+    typer.echo("hpobench:FOLDER/MODEL is a problem too, if FOLDER has HPOBench's tables.")
 
 
 @app.command(epilog="Example: scaml bench run branin svm --methods scaml gpbo --runs 4 --out runs")
 def run(
     problems: Annotated[
-        list[str], typer.Argument(metavar="PROBLEM...", help="Names; see scaml bench list.")
+        list[str], typer.Argument(metavar="PROBLEM", help="Names; see scaml bench list.")
     ],
     methods: Methods = None,
     meta_tasks: Annotated[
@@ -158,7 +172,7 @@ def paper(
         if settings:
             _study(out, settings, methods, runs, jobs, quiet)
         for name in FIGURES[:-1] if figure == "all" else (figure,):
-            _draw(out, name, out / _DRAWN)
+            _draw(out, name, out / _DRAWN, quiet)
 
 
 @app.command(epilog="Example: scaml bench plot runs --figure hpo")
@@ -175,19 +189,20 @@ def plot(
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Folder of the figure; DIR/figures by default.")
     ] = None,
+    quiet: Quiet = False,
 ) -> None:
     """Draw results as PNG and PDF: mean regret and its standard error over evaluations."""
     with _needs_extra():
-        _draw(results, figure, results / _DRAWN if out is None else out)
+        _draw(results, figure, results / _DRAWN if out is None else out, quiet)
 
 
 @app.command(epilog="Example: scaml bench table runs --format markdown --timings")
 def table(
     results: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of the results.")],
     style: Annotated[
-        str, typer.Option("--format", metavar="text|markdown|csv", help="How it is written.")
+        str, typer.Option("--format", metavar="|".join(_FORMATS), help="How it is written.")
     ] = "text",
-    timings: Annotated[bool, typer.Option("--timings", help="Seconds too.")] = False,
+    timings: Annotated[bool, typer.Option("--timings", metavar="", help="Seconds too.")] = False,
     reference: Annotated[
         str, typer.Option(metavar="METHOD", help="The method that others are compared with.")
     ] = "scaml",
@@ -198,18 +213,20 @@ def table(
     """
     if style not in _FORMATS:
         raise SettingError(f"--format is {style!r}; choose one of {', '.join(_FORMATS)}.")
-    with _needs_extra():
+    with _needs_extra(), progress():
         from scaml.bench import summary
         from scaml.bench.results import read
 
         frame, damaged = read(results)
         _tell(damaged)
         rows = summary.summarize(frame, timings=timings, reference=reference)
-        if style == "text":
-            console = Console()
-            Console(width=None if console.is_terminal else 120).print(summary.text(rows))
-        else:
-            typer.echo(summary.csv(rows) if style == "csv" else summary.markdown(rows), nl=False)
+    if style == "json":
+        print_json([asdict(row) for row in rows])
+    elif style == "text":
+        console = Console()
+        Console(width=None if console.is_terminal else 120).print(summary.text(rows))
+    else:
+        typer.echo(summary.csv(rows) if style == "csv" else summary.markdown(rows), nl=False)
 
 
 @tables.command(epilog="Example: scaml bench tables build svm --jobs 2 --out tables")
@@ -217,6 +234,7 @@ def build(
     model: Annotated[str, typer.Argument(metavar="svm|lr|rf|xgb", help="Which table.")],
     jobs: Jobs = 1,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder of the table.")] = Path("tables"),
+    quiet: Quiet = False,
 ) -> None:
     """Train a model on its whole grid and 20 or more real data sets, and write the table of errors.
 
@@ -227,7 +245,7 @@ def build(
         from scaml.bench.building import data_sets
 
         data_sets(model)  # refused before the folder is made
-        with folder(out), progress() as report:
+        with folder(out), progress(quiet) as report:
             report("Training", 0, len(data_sets(model)))
             path = build_table(model, out, n_jobs=jobs, progress=report)
     typer.echo(f"Table: {path}")
@@ -260,18 +278,16 @@ def _study(
     typer.echo(f"Results: {out}, {study.finished} runs; see scaml bench table {out}")
 
 
-def _draw(results: Path, figure: str, out: Path) -> None:
-    from scaml.bench import figures, illustration
-    from scaml.bench.results import read
+def _draw(results: Path, figure: str, out: Path, quiet: bool) -> None:
+    with progress(quiet) as tell:
+        from scaml.bench import figures, illustration
+        from scaml.bench.results import read
 
-    if figure == "illustration":
-        with folder(out):
-            paths = illustration.draw(out)
-    else:
-        frame, damaged = read(results)
+        frame, damaged = (None, []) if figure == "illustration" else read(results)
         _tell(damaged)
         with folder(out):
-            paths = figures.draw(frame, figure, out)
+            tell(f"Drawing {figure}", 0, None)
+            paths = illustration.draw(out) if frame is None else figures.draw(frame, figure, out)
     for path in paths:
         typer.echo(f"Figure: {path}")
 

@@ -2,37 +2,45 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import json
-import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
-from scaml.cli.terminal import Seed, integer
+from scaml.cli.suggestions import as_csv, facts, show
+from scaml.cli.terminal import (
+    AsJson,
+    Jobs,
+    Progress,
+    Quiet,
+    Seed,
+    integer,
+    method_name,
+    print_json,
+    progress,
+)
 from scaml.errors import SettingError
+from scaml.files import replacing_all
 
 if TYPE_CHECKING:
-    from scaml.campaign import Suggestion
+    from scaml.methods import Method
     from scaml.report import Subject
     from scaml.sheets import Sheet
 
 __all__ = ["report", "suggest"]
 
-_DIGITS = 6  # significant ones of a number to set
-_SHOWN_BEHIND = 3
+
+def _check_number(n: int) -> int:
+    if n < 1:
+        raise SettingError(f"-n is {n}; give an integer of at least 1.")
+    return n
+
 
 TablePath = Annotated[
     Path | None,
-    typer.Argument(metavar="[TABLE]", help="CSV, Excel or Parquet file: one row an experiment."),
+    typer.Argument(metavar="TABLE", help="CSV, Excel or Parquet file: one row an experiment."),
 ]
 TaskName = Annotated[
     str | None,
@@ -41,9 +49,18 @@ TaskName = Annotated[
 Objective = Annotated[
     str | None, typer.Option(metavar="COLUMN", help="What was measured; the last column by default.")
 ]
-Maximize = Annotated[bool, typer.Option("--maximize/--minimize", help="Whether large values are good.")]
+Maximize = Annotated[
+    bool, typer.Option("--maximize/--minimize", metavar="", help="Whether large values are good.")
+]
 Number = Annotated[
-    int, typer.Option("-n", metavar="INT", parser=integer, help="Experiments to run at once.")
+    int,
+    typer.Option(
+        "-n",
+        metavar="INT",
+        parser=integer,
+        callback=_check_number,
+        help="Experiments to run at once.",
+    ),
 ]
 TaskColumn = Annotated[str, typer.Option(metavar="COLUMN", help="The column that names the task.")]
 SpacePath = Annotated[
@@ -51,7 +68,12 @@ SpacePath = Annotated[
 ]
 MethodName = Annotated[
     str | None,
-    typer.Option("--method", metavar="NAME", help="One of scaml methods; ScaML-GP by default."),
+    typer.Option(
+        "--method",
+        metavar="NAME",
+        parser=method_name,
+        help="One of scaml methods; ScaML-GP by default.",
+    ),
 ]
 Storage = Annotated[
     str | None, typer.Option(metavar="URL", help="An Optuna storage, in place of a table.")
@@ -62,11 +84,7 @@ StudyName = Annotated[
 Past = Annotated[
     str, typer.Option(metavar="PATTERN", help="Names of the past studies, such as 'xgb-*'.")
 ]
-Jobs = Annotated[
-    int, typer.Option(metavar="INT", parser=integer, help="Processes to use, -1 for one a core.")
-]
-Force = Annotated[bool, typer.Option("--force", help="Overwrite files that are there.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Nothing but the result.")]
+Force = Annotated[bool, typer.Option("--force", metavar="", help="Overwrite files that are there.")]
 
 
 def suggest(
@@ -89,10 +107,10 @@ def suggest(
         Path | None,
         typer.Option(metavar="FILE", help="Write the suggestions as CSV, with the table's columns."),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     seed: Seed = 0,
     jobs: Jobs = 1,
     force: Force = False,
+    as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
     """Suggest the next experiments of a task, learning from past ones.
@@ -102,20 +120,25 @@ def suggest(
     """
     _check_free(out, force)
     _check_free(write_space, force)
+    if out is not None and write_space is not None and out.resolve() == write_space.resolve():
+        raise SettingError(f"--out and --write-space are both {str(out)!r}; give two files.")
     source = _Source(table, task, objective, maximize, space, task_column, storage, study, past)
-    subject, sheet = source.learn(n, method, seed, jobs, quiet=quiet or as_json)
-    from scaml import space_file
-    from scaml.campaign import suggestions
+    with progress(quiet or as_json) as tell:
+        subject, sheet = source.learn(n, method, seed, jobs, tell, quiet=quiet or as_json)
+        from scaml import space_file
+        from scaml.campaign import suggestions
 
-    found = suggestions(subject, seed=seed)
-    if write_space is not None and subject.space is not None:
-        space_file.write(subject.space, write_space)
-    if out is not None:
-        _write(out, _as_csv(found, subject, sheet, task_column))
+        found = suggestions(subject, seed=seed)
+        texts = {}
+        if out is not None:
+            texts[out] = as_csv(found, subject, sheet, task_column)
+        if write_space is not None and subject.space is not None:
+            texts[write_space] = space_file.as_toml(subject.space)
+        _write(texts)
     if as_json:
-        typer.echo(_as_json(found, subject))
+        print_json(facts(found, subject))
         return
-    _show(found, subject)
+    show(found, subject)
     for what, path in (("Suggestions", out), ("Space", write_space)):
         if path is not None:
             typer.echo(f"{what}: {path}")
@@ -137,6 +160,7 @@ def report(
     seed: Seed = 0,
     jobs: Jobs = 1,
     force: Force = False,
+    as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
     """Explain on one HTML page what was learned from which past task, and what to try next.
@@ -145,14 +169,19 @@ def report(
     """
     _check_free(out, force)
     source = _Source(table, task, objective, maximize, space, task_column, storage, study, past)
-    subject, _ = source.learn(n, method, seed, jobs, quiet=quiet)
-    from scaml.report import page
+    with progress(quiet or as_json) as tell:
+        subject, _ = source.learn(n, method, seed, jobs, tell, quiet=quiet or as_json)
+        from scaml.campaign import suggestions
+        from scaml.report import page
 
-    try:
-        page(subject, out, seed=seed)
-    except OSError as error:
-        raise _unwritable(out, error) from error
-    typer.echo(f"Report: {out}")
+        explaining = "Explaining what was learned"
+        tell(explaining, 0, None)
+        found = suggestions(subject, seed=seed)
+        page(subject, out, seed=seed, progress=lambda done, total: tell(explaining, done, total))
+    if as_json:
+        print_json({"report": str(out), **facts(found, subject)})
+    else:
+        typer.echo(f"Report: {out}")
 
 
 @dataclass(frozen=True)
@@ -170,167 +199,109 @@ class _Source:
     past: str
 
     def learn(
-        self, n: int, method: str | None, seed: int, jobs: int, *, quiet: bool
+        self, n: int, method: str | None, seed: int, jobs: int, tell: Progress, *, quiet: bool
     ) -> tuple[Subject, Sheet | None]:
         """Read, learn and suggest; tell what was read and what was made of it."""
+        self._check()
+        tell("Starting", 0, None)
+        import optuna
+
+        from scaml import campaign
+
+        optuna.logging.set_verbosity(optuna.logging.WARNING)
+        chosen = _method(method)
+        if self.storage is not None and self.study is not None:
+            tell("Reading the storage", 0, None)
+            return campaign.of_storage(
+                self.storage,
+                self.study,
+                self.past,
+                q=n,
+                method=chosen,
+                seed=seed,
+                n_jobs=jobs,
+                progress=tell,
+            ), None
+        tell(f"Reading {self.table}", 0, None)
+        sheet = self._sheet()
+        if not quiet:  # on the standard error: the standard output is for the result
+            for note in sheet.notes:
+                typer.echo(note, err=True)
+        return campaign.of_sheet(
+            sheet,
+            maximize=self.maximize,
+            q=n,
+            method=chosen,
+            seed=seed,
+            n_jobs=jobs,
+            progress=tell,
+        ), sheet
+
+    def _check(self) -> None:
         if (self.table is None) == (self.storage is None):
             raise SettingError(
                 "Give a table of experiments, or --storage with --study, as in scaml suggest runs.csv "
                 "--task new."
             )
-        with _told(quiet) as say:
-            say("Reading")
-            import optuna
+        if self.storage is not None and not self.study:
+            raise SettingError("--storage needs the name of the new study; add --study NAME.")
+        if self.table is not None and not self.task:
+            raise SettingError("--task is missing; name the new task, which need not have a row yet.")
+        for option, name in (("--task", self.task), ("--study", self.study)):
+            if name and name != name.encode(errors="replace").decode():
+                raise SettingError(f"{option} is {name!a}, which is not in UTF-8; give another name.")
 
-            from scaml import campaign, space_file
-            from scaml.bench.contestants import contestant
+    def _sheet(self) -> Sheet:
+        from scaml import sheets, space_file
 
-            optuna.logging.set_verbosity(optuna.logging.WARNING)
-            chosen = None if method is None else contestant(method).method
-            if method is not None and chosen is None:  # of a study's contestants one has no model
-                raise SettingError(f"--method is {method!r}, which learns nothing; see scaml methods.")
-            if self.storage is not None:
-                if not self.study:
-                    raise SettingError("--storage needs the name of the new study; add --study NAME.")
-                say("Learning from the past studies")
-                return campaign.of_storage(
-                    self.storage, self.study, self.past, q=n, method=chosen, seed=seed, n_jobs=jobs
-                ), None
-            from scaml import sheets
-
-            assert self.table is not None
-            if not self.task:
-                raise SettingError(
-                    "--task is missing; name the new task, which need not have a row yet."
-                )
-            sheet = sheets.read(
-                self.table,
-                task_column=self.task_column,
-                objective=self.objective,
-                space=None if self.space is None else space_file.read(self.space),
-                new_task=self.task,
-                minimize=not self.maximize,
-            )
-            for note in sheet.notes:
-                say(note)
-            say("Learning from the past tasks")
-            subject = campaign.of_sheet(
-                sheet, maximize=self.maximize, q=n, method=chosen, seed=seed, n_jobs=jobs
-            )
-        return subject, sheet
+        assert self.table is not None
+        return sheets.read(
+            self.table,
+            task_column=self.task_column,
+            objective=self.objective,
+            space=None if self.space is None else space_file.read(self.space),
+            new_task=self.task,
+            minimize=not self.maximize,
+        )
 
 
-@contextmanager
-def _told(quiet: bool) -> Iterator[Callable[[str], None]]:
-    """Say what is read and done, on the standard error: the standard output is for the result."""
-    if quiet:
-        yield lambda text: None
-    else:
-        console = Console(stderr=True, highlight=False)
-        with console.status("") if console.is_terminal else nullcontext():
-            yield lambda text: console.print(Text(text), soft_wrap=True)
+def _method(name: str | None) -> Method | None:
+    """The method of a name; None for the default."""
+    from scaml.bench.contestants import contestant
+
+    if name is None or name == "scaml":  # whose settings in a study are the paper's
+        return None
+    method = contestant(name).method
+    if method is None:  # one of a study's contestants has no model
+        raise SettingError(f"--method is {name!r}, which learns nothing; see scaml methods.")
+    return method
 
 
 def _check_free(path: Path | None, force: bool) -> None:
     """Refuse a file that is there, or cannot be, before any work is done."""
     if path is None:
         return
-    if path.is_dir():
-        raise SettingError(f"{str(path)!r} is a folder; give the name of a file.")
-    if path.exists() and not force:
-        raise SettingError(f"{str(path)!r} is there already; give another name, or --force.")
-    if not path.absolute().parent.is_dir():
-        raise SettingError(f"There is no folder {str(path.parent)!r}; make it, or give another.")
-
-
-def _write(path: Path, text: str) -> None:
-    """A file, whole or not at all."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        temporary.write_text(text, encoding="utf-8", newline="")
-        temporary.replace(path)
-    except OSError as error:
+        if path.is_dir():
+            raise SettingError(f"{str(path)!r} is a folder; give the name of a file.")
+        if path.exists() and not force:
+            raise SettingError(f"{str(path)!r} is there already; give another name, or --force.")
+        if not path.absolute().parent.is_dir():
+            raise SettingError(f"There is no folder {str(path.parent)!r}; make it, or give another.")
+    except OSError as error:  # a name that is too long, or a folder that is closed
         raise _unwritable(path, error) from error
-    finally:
-        temporary.unlink(missing_ok=True)
+
+
+def _write(texts: Mapping[Path, str]) -> None:
+    """All files, or none."""
+    try:
+        with replacing_all(list(texts)) as drafts:
+            for draft, path in zip(drafts, texts, strict=True):
+                draft.write_text(texts[path], encoding="utf-8", newline="")
+    except OSError as error:
+        raise _unwritable(error.filename2 or path, error) from error
 
 
 def _unwritable(path: Path, error: OSError) -> SettingError:
     reason = error.strerror or type(error).__name__
     return SettingError(f"{str(path)!r} cannot be written ({reason}); give another file.")
-
-
-def _rounded(value: Any) -> Any:
-    """A number to as many digits as somebody sets; anything else as it is."""
-    return float(f"{value:.{_DIGITS}g}") if isinstance(value, float) else value
-
-
-def _as_csv(
-    found: Sequence[Suggestion], subject: Subject, sheet: Sheet | None, task_column: str
-) -> str:
-    """Rows that can be pasted below the table: its columns, the measured one empty."""
-    assert subject.space is not None
-    columns = (*subject.space.names, subject.objective) if sheet is None else sheet.columns
-    file = io.StringIO(newline="")
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow([_cell(column) for column in columns])
-    for one in found:
-        known: Mapping[str, Any] = (
-            one.params if sheet is None else {**one.params, task_column: subject.title}
-        )
-        writer.writerow([_cell(_rounded(known.get(column, ""))) for column in columns])
-    return file.getvalue()
-
-
-def _cell(value: Any) -> Any:
-    """A value for a spreadsheet, which takes text that begins with one of these for a formula."""
-    if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r")):
-        return f"'{value}"
-    return value
-
-
-def _as_json(found: Sequence[Suggestion], subject: Subject) -> str:
-    return json.dumps(
-        {
-            "task": subject.title,
-            "objective": subject.objective,
-            "maximize": subject.maximize,
-            "observations": subject.task.n,
-            "suggestions": [
-                {
-                    "params": {name: _rounded(value) for name, value in one.params.items()},
-                    "expected": one.expected,
-                    "deviation": one.deviation,
-                    "past_tasks": one.behind,
-                }
-                for one in found
-            ],
-        },
-        indent=1,
-    )
-
-
-def _show(found: Sequence[Suggestion], subject: Subject) -> None:
-    table = Table()
-    table.add_column(Text(f"next of {subject.title}"))
-    for i in range(len(found)):
-        table.add_column(str(i + 1), justify="right")
-    assert subject.space is not None
-    for name in subject.space.names:
-        table.add_row(Text(name), *(Text(str(_rounded(one.params[name]))) for one in found))
-    table.add_section()
-    expected = [
-        "–" if one.expected is None else f"{one.expected:.4g} ± {2 * (one.deviation or 0.0):.2g}"
-        for one in found
-    ]
-    table.add_row(Text(f"expected {subject.objective}"), *expected)
-    behind = [
-        "\n".join(f"{name} {move:+.3g}" for name, move in list(one.behind.items())[:_SHOWN_BEHIND])
-        for one in found
-    ]
-    if any(behind):
-        table.add_row(Text("past tasks behind it"), *map(Text, behind))
-    Console().print(table)
-    typer.echo(
-        "± is two standard deviations; a past task moves the expectation by the number after it."
-    )

@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from scaml.cli.terminal import Seed, folder, progress, unwritable
+from scaml.cli.terminal import AsJson, Quiet, Seed, folder, print_json, progress, unwritable
 from scaml.errors import SettingError
 
 if TYPE_CHECKING:
@@ -39,6 +39,8 @@ def demo(
     out: Annotated[
         Path, typer.Option(metavar="DIR", help="Folder of the figure; made if it is not there.")
     ] = Path("scaml-demo"),
+    as_json: AsJson = False,
+    quiet: Quiet = False,
 ) -> None:
     """Optimize a function with and without past tasks, and compare.
 
@@ -47,7 +49,7 @@ def demo(
     """
     path = out / f"{family}-seed-{seed}.png"
     with folder(out):
-        with progress() as report:
+        with progress(quiet or as_json) as report:
             from scaml.bench import FAMILIES
             from scaml.demo import draw, run_demo
 
@@ -56,19 +58,32 @@ def demo(
             draw(result, path)
         except OSError as error:
             raise unwritable(path, error) from error
+    if as_json:
+        facts = {"family": family, "seed": seed, "figure": str(path)}
+        print_json({**facts, "regrets": result.regrets, "weights": result.weights})
+        return
     _show(result)
     typer.echo(f"Figure: {path}")
 
 
-def methods() -> None:
+def methods(as_json: AsJson = False) -> None:
     """List the meta-learning methods: name, publication, cost, and one line on each."""
-    from scaml import methods as known
+    with progress(as_json):
+        from scaml import methods as known
 
+    classes = [getattr(known, name) for name in known.__all__]
+    found = {
+        cls.__name__: (cls.publication, cls.summary, cls.cost)
+        for cls in classes
+        if issubclass(cls, known.Method) and cls is not known.Method
+    }
+    if as_json:
+        keys = ("method", "publication", "summary", "cost")
+        print_json([dict(zip(keys, (name, *words), strict=True)) for name, words in found.items()])
+        return
     table = Table("method", "publication", "what it does", "cost", show_lines=True)
-    for name in known.__all__:
-        cls = getattr(known, name)
-        if issubclass(cls, known.Method) and cls is not known.Method:
-            table.add_row(name, cls.publication, cls.summary, cls.cost)
+    for name, words in found.items():
+        table.add_row(name, *words)
     Console().print(table)
 
 

@@ -16,6 +16,8 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from scaml.cli.terminal import duration
+
 if TYPE_CHECKING:
     from scaml.bench.runner import Study
 
@@ -53,13 +55,8 @@ def _state(study: Study) -> str:
     if study.failures:
         words += f", {len(study.failures)} failed"
     if left is not None and study.finished < study.total:
-        words += f", {_duration(left)} left"
+        words += f", {duration(left)} left"
     return words
-
-
-def _duration(seconds: float) -> str:
-    minutes, hours = round(seconds / 60), seconds / 3600
-    return f"{seconds:.0f} s" if seconds < 90 else f"{minutes} min" if hours < 2 else f"{hours:.1f} h"
 
 
 def _display(study: Study) -> Group:

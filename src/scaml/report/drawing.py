@@ -166,7 +166,7 @@ def band(
 def domains(n: int, gap: float) -> list[list[float]]:
     """Ends of n equal parts of a figure's width, or height, with gaps between them.
 
-    Example:
+    Examples:
         >>> domains(2, 0.5)
         [[0.0, 0.25], [0.75, 1.0]]
     """
@@ -178,7 +178,7 @@ def domains(n: int, gap: float) -> list[list[float]]:
 def tinted(colour: str, opacity: float) -> str:
     """A colour that lets others through.
 
-    Example:
+    Examples:
         >>> tinted("#0072B2", 0.5)
         'rgba(0, 114, 178, 0.5)'
     """

@@ -78,7 +78,7 @@ def weight_rows(
 def weight_in_words(weight: float) -> str:
     """A weight to two digits that tells 0, which drops the task, from little.
 
-    Example:
+    Examples:
         >>> weight_in_words(0.0), weight_in_words(1e-5), weight_in_words(0.618)
         ('0', '≈ 0', '0.62')
     """

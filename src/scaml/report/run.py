@@ -44,8 +44,11 @@ class Run:
 
     @classmethod
     def of(cls, subject: Subject, *, seed: int = 0) -> Run:
-        """Condition the prior on the task."""
-        return cls(subject, subject.prior.condition(subject.task, seed=seed), seed)
+        """Condition the prior on the task, unless that is done."""
+        model = subject.model
+        if model is None:
+            model = subject.prior.condition(subject.task, seed=seed)
+        return cls(subject, model, seed)
 
     @property
     def prior(self) -> MetaPrior:

@@ -63,19 +63,30 @@ class Section:
     blocks: list[Charts | str] = field(default_factory=list)
 
 
-def sections(run: Run) -> list[Section]:
-    """All sections. One that does not apply to the run says why in a sentence."""
-    return [
-        _summary(run),
-        _section("What the past tasks count for", run, _weights),
-        _section("Along each parameter", run, _slices),
-        _section("Two parameters together", run, _maps),
-        _section("How good are the predictions?", run, _left_out),
-        _section("What was matched", run, _matching),
-    ]
-
-
 Content = tuple[list[str], list[Charts | str]]
+
+
+def sections(run: Run, progress: Callable[[int, int], None] | None = None) -> list[Section]:
+    """All sections. One that does not apply to the run says why in a sentence.
+
+    Args:
+        run: What they are about.
+        progress: Told how many are done, and out of how many.
+    """
+    makers: dict[str, Callable[[Run], Content]] = {
+        "Summary": _summary,
+        "What the past tasks count for": _weights,
+        "Along each parameter": _slices,
+        "Two parameters together": _maps,
+        "How good are the predictions?": _left_out,
+        "What was matched": _matching,
+    }
+    found: list[Section] = []
+    for title, make in makers.items():
+        if progress is not None:
+            progress(len(found), len(makers))
+        found.append(_section(title, run, make))
+    return found
 
 
 def _section(title: str, run: Run, make: Callable[[Run], Content]) -> Section:
@@ -85,7 +96,7 @@ def _section(title: str, run: Run, make: Callable[[Run], Content]) -> Section:
         return Section(title, [str(reason)])
 
 
-def _summary(run: Run) -> Section:
+def _summary(run: Run) -> Content:
     subject, rows = run.subject, suggested(run)
     pairs = [("Experiments", str(run.task.n)), ("Past tasks", str(len(run.past)))]
     blocks: list[Charts | str] = []
@@ -101,7 +112,7 @@ def _summary(run: Run) -> Section:
     blocks.append(f"<h3>What to try next</h3>{paragraph(about_suggestions(rows, subject.objective))}")
     if rows:
         blocks.append(suggestions_table(rows, setting_names(run), subject.objective))
-    return Section("Summary", about_summary(run), blocks)
+    return about_summary(run), blocks
 
 
 def _weights(run: Run) -> Content:

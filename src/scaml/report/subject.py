@@ -5,14 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from botorch.models.model import Model
 from optuna.study import Study, StudyDirection
 from torch import Tensor
 
 from scaml.data import Task, check_integer, check_points, counted
 from scaml.errors import SettingError, SpaceError
-from scaml.loop import suggest
+from scaml.loop import choose_new
 from scaml.matching import Matching
-from scaml.methods.base import MetaPrior
+from scaml.methods.base import MetaPrior, check_seed
 from scaml.sampler import ScaMLSampler
 from scaml.space import Space
 
@@ -32,6 +33,7 @@ class Subject:
         matching: What was matched between the past tasks' spaces and the new one, where that is known.
         suggestions: `k x d` points to evaluate next.
         title: Of the page.
+        model: The prior given the task, where somebody has it already.
     """
 
     prior: MetaPrior
@@ -42,6 +44,7 @@ class Subject:
     matching: Matching | None = None
     suggestions: Tensor | None = None
     title: str = ""
+    model: Model | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.prior, MetaPrior):
@@ -76,6 +79,8 @@ def of_study(study: Study, *, q: int = 1, seed: int = 0) -> Subject:
             "study with a ScaMLSampler."
         )
     known = study.sampler.prior_of(study)
+    seed = check_seed(seed)
+    model = known.prior.condition(known.task, seed=seed)
     return Subject(
         prior=known.prior,
         task=known.task,
@@ -83,8 +88,9 @@ def of_study(study: Study, *, q: int = 1, seed: int = 0) -> Subject:
         objective=_objective(study),
         maximize=study.direction == StudyDirection.MAXIMIZE,
         matching=known.matching,
-        suggestions=suggest(known.prior, known.task, q=q, pending=known.pending, seed=seed),
+        suggestions=choose_new(known.prior, model, known.task, q, known.pending, seed),
         title=study.study_name,
+        model=model,
     )
 
 

@@ -34,7 +34,7 @@ def plain(text: object) -> str:
     Control characters become spaces; so does what would reorder the line. Halves of characters, which
     no encoding takes, become question marks.
 
-    Example:
+    Examples:
         >>> plain("reactor\nB")
         'reactor B'
     """
@@ -48,7 +48,7 @@ def plain(text: object) -> str:
 def escaped(text: object) -> str:
     """Text for HTML, inside and outside of attributes.
 
-    Example:
+    Examples:
         >>> escaped("<b>")
         '&lt;b&gt;'
     """
@@ -58,7 +58,7 @@ def escaped(text: object) -> str:
 def label(text: object) -> str:
     """Text for Plotly, whose labels know some HTML, and formulas between dollars where MathJax is.
 
-    Example:
+    Examples:
         >>> label("<b> $x$")
         '&lt;b&gt; &#36;x&#36;'
     """
@@ -68,7 +68,7 @@ def label(text: object) -> str:
 def short(text: object, longest: int = _LONGEST) -> str:
     """Both ends of a name that is too long to stand beside a chart.
 
-    Example:
+    Examples:
         >>> short("campaign-of-last-winter-on-reactor-B", 20)
         'campaign-o…reactor-B'
     """
@@ -87,7 +87,7 @@ def quoted(text: object, longest: int = 60) -> str:
 def listed(words: Sequence[str]) -> str:
     """Words as a list in a sentence.
 
-    Example:
+    Examples:
         >>> listed(["a", "b", "c"])
         'a, b and c'
     """
@@ -97,7 +97,7 @@ def listed(words: Sequence[str]) -> str:
 def number(value: float, digits: int = 4) -> str:
     """A number to some significant digits.
 
-    Example:
+    Examples:
         >>> number(-12.3456), number(1234567.0), number(0.5)
         ('−12.35', '1.235e6', '0.5')
     """
@@ -115,7 +115,7 @@ def number(value: float, digits: int = 4) -> str:
 def signed(value: float, digits: int = 3) -> str:
     """A number with its sign, as what is added to something.
 
-    Example:
+    Examples:
         >>> signed(0.5), signed(-2.0)
         ('+0.5', '−2')
     """
@@ -126,7 +126,7 @@ def signed(value: float, digits: int = 3) -> str:
 def with_spread(value: float, spread: float) -> str:
     """A value to the digits that its uncertainty leaves it.
 
-    Example:
+    Examples:
         >>> with_spread(12.3456, 0.123), with_spread(1234.5, 56.0), with_spread(3.0, 0.0)
         ('12.35 ± 0.12', '1234 ± 56', '3 ± 0')
     """
@@ -143,7 +143,7 @@ def with_spread(value: float, spread: float) -> str:
 def percent(share: float) -> str:
     """A share in percent that tells nothing from little.
 
-    Example:
+    Examples:
         >>> percent(0.624), percent(0.0), percent(0.001)
         ('62 %', '0 %', '< 1 %')
     """
@@ -153,7 +153,7 @@ def percent(share: float) -> str:
 def setting(value: object) -> str:
     """The value of a parameter, to more digits than anybody sets.
 
-    Example:
+    Examples:
         >>> setting(0.1 + 0.2), setting(12), setting("poly"), setting(True)
         ('0.3', '12', 'poly', 'True')
     """

@@ -7,7 +7,17 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import cast
 
-__all__ = ["at", "flag", "is_date", "listed", "number", "numbers", "shown"]
+__all__ = [
+    "at",
+    "flag",
+    "is_date",
+    "listed",
+    "marked",
+    "number",
+    "numbers",
+    "shown",
+    "unmarked",
+]
 
 # What people and programs write into a column of numbers where there is none.
 _NOTHING = frozenset(
@@ -19,6 +29,7 @@ _DATE = re.compile(
     r"|\d{1,2}[-/.]\d{1,2}[-/.](\d{2}|\d{4})( .*)?"
     r"|\d{1,2}:\d{2}(:\d{2})?"
 )
+_FORMULA = ("=", "+", "-", "@")  # what a spreadsheet takes for the beginning of one
 _FLAGS = {"true": True, "false": False}
 _LONGEST_SHOWN = 40
 _MOST_LISTED = 5
@@ -60,6 +71,16 @@ def flag(cell: str) -> bool | None:
 def is_date(cell: str) -> bool:
     """Whether a cell is a date or a time of day."""
     return _DATE.fullmatch(cell) is not None
+
+
+def marked(cell: str) -> str:
+    """Text that a spreadsheet takes for text: an apostrophe stands before what looks like a formula."""
+    return f"'{cell}" if cell.lstrip().startswith(_FORMULA) else cell
+
+
+def unmarked(cell: str) -> str:
+    """The text that `marked` was given."""
+    return cell[1:] if cell.startswith("'") and marked(cell[1:]) == cell else cell
 
 
 def shown(cell: object) -> str:

@@ -27,6 +27,9 @@ from scaml.space import Space
 
 __all__ = ["NewTask", "Sheet", "read"]
 
+# Of the new task, which is fitted at every suggestion: half a minute for so many.
+_MOST_OBSERVED = 1000
+
 
 @dataclass(frozen=True)
 class NewTask:
@@ -105,6 +108,7 @@ def read(
         check_new(table, parts, space, columns)
     past = tuple(_past(name, parts, values, own, minimize) for name in parts.past)
     notes += parts.notes + _about_past(parts, space, new_task)
+    notes += _thin(parts, values, minimize)
     task, pending = _new(new_task or "", parts, values, space)
     return Sheet(space, past, task, pending, measured, table.header, (*table.notes, *notes))
 
@@ -170,6 +174,19 @@ def _past(name: str, parts: Split, values: Objective, own: Distributions, minimi
         [{c.name: typed(own[c.name], c.values[i]) for c in columns} for i in rows],
         [values.values[i] for i in rows],
     )
+
+
+def _thin(parts: Split, values: Objective, minimize: bool) -> list[str]:
+    """Leave rows of a long new task out."""
+    n, y = len(parts.observed), [values.values[i] for i in parts.observed]
+    if n <= _MOST_OBSERVED:
+        return []
+    kept = thinned(y, minimize=minimize, most=_MOST_OBSERVED)
+    parts.observed = [parts.observed[i] for i in kept]
+    half = _MOST_OBSERVED // 2
+    return [
+        f"Of the new task's {n} rows the best {half} and a random choice of {half} others are kept."
+    ]
 
 
 def _new(

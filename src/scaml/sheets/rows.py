@@ -14,6 +14,9 @@ from scaml.sheets.table import Table
 
 __all__ = ["Objective", "Split", "group", "split"]
 
+# More rows without a value are a list of what could be done, not experiments that run.
+_MOST_PENDING = 1000
+
 
 @dataclass(frozen=True)
 class Objective:
@@ -153,6 +156,12 @@ def _split_new(
                 "empty while the experiment runs, or give a bad but finite value if it failed."
             )
         result.observed.append(i)
+    if len(result.pending) > _MOST_PENDING:
+        raise TaskDataError(
+            f"{at(table.numbers, result.pending[0], objective.name)} is the first of "
+            f"{len(result.pending)} empty cells of the new task, whose rows count as running; keep at "
+            f"most {_MOST_PENDING} such rows."
+        )
     if unfinished:
         result.notes.append(
             "Rows of the new task without value and without all parameters are left out: "

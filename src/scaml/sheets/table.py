@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from scaml.errors import TaskDataError
-from scaml.sheets.cells import shown
+from scaml.sheets.cells import shown, unmarked
 
 __all__ = ["Table", "tabulate"]
 
@@ -66,6 +66,9 @@ def tabulate(
             padded.add(column)
     numbers = [number for number, _ in records]
     _check_formulas(columns, numbers, first)
+    for column, cells in columns.items():
+        if any(cell.startswith("'") for cell in cells):
+            columns[column] = tuple(map(unmarked, cells))
     return Table(name, columns, numbers, frozenset(padded), comma, (*notes, *said))
 
 
