@@ -7,7 +7,7 @@ export OMP_NUM_THREADS := 1
 export OPENBLAS_NUM_THREADS := 1
 export MKL_NUM_THREADS := 1
 
-.PHONY: help demo test lint format speed sampler-speed spaces transfer methods methods-speed study clean
+.PHONY: help demo test lint format docs speed sampler-speed spaces transfer methods methods-speed study clean
 
 help: ## Show this list.
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -15,7 +15,7 @@ help: ## Show this list.
 $(READY): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt torch
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,bench,report,sheets]'
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,bench,docs,report,sheets]'
 	touch $(READY)
 
 demo: $(READY) ## ScaML-GP beside a plain GP on the Branin family; writes scaml-demo/.
@@ -32,6 +32,9 @@ lint: $(READY) ## Format, lint and type check, changing nothing.
 format: $(READY) ## Format and mend what can be mended.
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+docs: $(READY) ## The documentation, with the output of its examples, into build/site (about two minutes).
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
 
 speed: $(READY) ## Measure against BoTorch; writes benchmarks/speed.json (about ten minutes).
 	$(BIN)/python -m benchmarks.speed

@@ -1,0 +1,52 @@
+"""What the site has beside its pages, and where their examples run (a hook of MkDocs)."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from pathlib import Path
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+
+ROOT = Path(__file__).parents[1]
+WORK = ROOT / "build" / "docs"
+
+
+def on_pre_build(config: MkDocsConfig) -> None:
+    """Commands on the pages are those of the environment that builds, which need not be activated."""
+    shutil.rmtree(WORK, ignore_errors=True)
+    os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    os.environ["COLUMNS"] = "100"
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """The figures of the results, and a report of the example table."""
+    for figure in sorted((ROOT / "results" / "figures").glob("*.png")):
+        files.append(File.generated(config, f"figures/{figure.name}", abs_src_path=str(figure)))
+    files.append(File.generated(config, "report.html", abs_src_path=str(_report())))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> None:
+    """A folder for every page, which its commands may fill: what a reader has after cloning."""
+    _go_to(WORK / page.file.src_path.removesuffix(".md"))
+
+
+def _go_to(folder: Path) -> None:
+    folder.mkdir(parents=True)
+    for name in ("examples", "results"):
+        (folder / name).symlink_to(ROOT / name)
+    os.chdir(folder)
+
+
+def _report() -> Path:
+    from scaml.cli import main
+
+    _go_to(WORK / "report")
+    words = "report examples/reactions.csv --task new --objective yield --out page.html --quiet"
+    if main(words.split()):
+        raise SystemExit("The report of the example table was not written.")
+    return WORK / "report" / "page.html"
