@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+import warnings
+from contextlib import redirect_stdout
+from io import StringIO
 from pathlib import Path
 
 from mkdocs.config.defaults import MkDocsConfig
@@ -19,7 +22,10 @@ def on_pre_build(config: MkDocsConfig) -> None:
     """Commands on the pages are those of the environment that builds, which need not be activated."""
     shutil.rmtree(WORK, ignore_errors=True)
     os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    os.environ["COLUMNS"] = "100"
+    os.environ["COLUMNS"] = "96"
+    warnings.filterwarnings(
+        "ignore", category=DeprecationWarning, module="torch"
+    )  # while it is imported
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -47,6 +53,8 @@ def _report() -> Path:
 
     _go_to(WORK / "report")
     words = "report examples/reactions.csv --task new --objective yield --out page.html --quiet"
-    if main(words.split()):
+    with redirect_stdout(StringIO()):
+        code = main(words.split())
+    if code:
         raise SystemExit("The report of the example table was not written.")
     return WORK / "report" / "page.html"

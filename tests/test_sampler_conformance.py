@@ -19,8 +19,9 @@ from scaml import ScaMLSampler
 @pytest.fixture(autouse=True)
 def quick_search(monkeypatch: pytest.MonkeyPatch) -> None:
     """Hundreds of searches, of which only the manners are looked at."""
-    monkeypatch.setattr("scaml.acquisition.RAW_POINTS", 64)
-    monkeypatch.setattr("scaml.acquisition.RESTARTS", 2)
+    for module in ("acquisition", "mixed"):
+        monkeypatch.setattr(f"scaml.{module}.RAW_POINTS", 64)
+        monkeypatch.setattr(f"scaml.{module}.RESTARTS", 2)
 
 
 def past_studies() -> list[optuna.Study]:

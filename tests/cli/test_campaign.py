@@ -159,7 +159,6 @@ def test_every_stage_is_a_line_where_there_is_no_terminal(capsys: pytest.Capture
     assert main(["report", "runs.csv", "--task", "C", "-n", "1", "--out", "page.html"]) == 0
     lines = capsys.readouterr().err.splitlines()
     stages = [
-        "Starting",
         "Reading runs.csv",
         "Learning from the past tasks",
         "Choosing what to try next",

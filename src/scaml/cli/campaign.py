@@ -203,7 +203,6 @@ class _Source:
     ) -> tuple[Subject, Sheet | None]:
         """Read, learn and suggest; tell what was read and what was made of it."""
         self._check()
-        tell("Starting", 0, None)
         import optuna
 
         from scaml import campaign
