@@ -37,7 +37,7 @@ class Suggestion:
     """An experiment to do next.
 
     Args:
-        params: The values of the parameters.
+        params: The values of the parameters, with as many digits as somebody sets.
         expected: The value that is expected; None where a method does not predict values.
         deviation: Its standard deviation.
         behind: How far each past task moves the expectation, the largest first.
@@ -183,5 +183,5 @@ def suggestions(subject: Subject, *, seed: int = 0) -> list[Suggestion]:
             moves = (run.sign * parts.means(x[None])[:-1, 0]).tolist()
             moved = sorted(zip(parts.names, moves, strict=True), key=lambda pair: -abs(pair[1]))
             behind = {name: move for name, move in moved if move}
-        found.append(Suggestion(space.decode(x), mean[i], deviation[i], behind))
+        found.append(Suggestion(space.rounded(space.decode(x)), mean[i], deviation[i], behind))
     return found

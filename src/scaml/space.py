@@ -38,6 +38,7 @@ __all__ = ["Block", "Space"]
 CHOSEN = 0.5**1.5
 # Beyond so many steps a grid is as good as continuous: `decode` puts a point on it.
 _MOST_STEPS = 1_000_000
+_FINEST = 1e-3  # of a range: nobody sets a number more finely
 
 
 @dataclass(frozen=True)
@@ -175,6 +176,10 @@ class Space:
             for name, distribution in self.distributions.items()
         }
 
+    def rounded(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        """Values of the parameters with as many digits as somebody sets: a thousandth of a range."""
+        return {name: _set_to(self.distributions[name], value) for name, value in params.items()}
+
     def to_json(self) -> str:
         """As text, for a file's header."""
         return json.dumps({name: distribution_to_json(d) for name, d in self.distributions.items()})
@@ -278,3 +283,13 @@ def _block(distribution: BaseDistribution, columns: tuple[int, ...]) -> Block:
 
 def _steps(distribution: FloatDistribution | IntDistribution) -> int:
     return round((distribution.high - distribution.low) / (distribution.step or 1.0))
+
+
+def _set_to(distribution: BaseDistribution, value: Any) -> Any:
+    if not isinstance(distribution, FloatDistribution) or distribution.step is not None:
+        return value
+    low, high = distribution.low, distribution.high
+    width = value * math.log(high / low) if distribution.log else high - low
+    if not width > 0.0:
+        return value
+    return min(max(round(value, -math.floor(math.log10(_FINEST * width))), low), high)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -14,16 +13,12 @@ from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
-    from optuna.distributions import BaseDistribution
-
     from scaml.campaign import Suggestion
     from scaml.report import Subject
     from scaml.sheets import Sheet
-    from scaml.space import Space
 
 __all__ = ["as_csv", "facts", "show"]
 
-_FINEST = 1e-3  # of a range: nobody sets a number more finely
 _SHOWN_BEHIND = 3
 _WIDE = 10_000  # columns
 
@@ -41,16 +36,13 @@ def as_csv(found: Sequence[Suggestion], subject: Subject, sheet: Sheet | None, t
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(map(cell, columns))
     for one in found:
-        known = _rounded(one.params, subject.space)
-        if sheet is not None:
-            known[task_column.strip()] = subject.title
+        known = one.params if sheet is None else {**one.params, task_column.strip(): subject.title}
         writer.writerow(cell(known.get(column, "")) for column in columns)
     return file.getvalue()
 
 
 def facts(found: Sequence[Suggestion], subject: Subject) -> dict[str, Any]:
     """What JSON can carry."""
-    assert subject.space is not None
     return {
         "task": subject.title,
         "objective": subject.objective,
@@ -58,7 +50,7 @@ def facts(found: Sequence[Suggestion], subject: Subject) -> dict[str, Any]:
         "observations": subject.task.n,
         "suggestions": [
             {
-                "params": _rounded(one.params, subject.space),
+                "params": one.params,
                 "expected": one.expected,
                 "deviation": one.deviation,
                 "past_tasks": one.behind,
@@ -99,9 +91,8 @@ def _table(found: Sequence[Suggestion], subject: Subject, first: int, last: int)
     table.add_column(Text(f"next of {subject.title}"), overflow="fold")
     for i in range(first, last):
         table.add_column(str(i + 1), justify="right", overflow="fold")
-    params = [_rounded(one.params, subject.space) for one in shown]
     for name in subject.space.names:
-        table.add_row(Text(name), *(Text(str(one[name])) for one in params))
+        table.add_row(Text(name), *(Text(str(one.params[name])) for one in shown))
     table.add_section()
     expected = [
         "–" if one.expected is None else f"{one.expected:.4g} ± {2 * (one.deviation or 0.0):.2g}"
@@ -115,20 +106,3 @@ def _table(found: Sequence[Suggestion], subject: Subject, first: int, last: int)
     if any(behind):
         table.add_row(Text("past tasks behind it"), *map(Text, behind))
     return table
-
-
-def _rounded(params: Mapping[str, Any], space: Space) -> dict[str, Any]:
-    """The parameters with as many digits as somebody sets."""
-    return {name: _set_to(value, space.distributions[name]) for name, value in params.items()}
-
-
-def _set_to(value: Any, distribution: BaseDistribution) -> Any:
-    from optuna.distributions import FloatDistribution
-
-    if not isinstance(distribution, FloatDistribution) or distribution.step is not None:
-        return value
-    low, high = distribution.low, distribution.high
-    span = value * math.log(high / low) if distribution.log else high - low
-    if not 0.0 < span < math.inf:  # one value only, or a range that is no number
-        return value
-    return min(max(round(value, -math.floor(math.log10(_FINEST * span))), low), high)

@@ -132,7 +132,7 @@ def _settings(run: Run, x: Tensor) -> tuple[str, ...]:
     space = run.subject.space
     if space is None:
         return tuple(parameter.text(x) for parameter in run.parameters)
-    return tuple(setting(value) for value in space.decode(x).values())
+    return tuple(setting(value) for value in space.rounded(space.decode(x)).values())
 
 
 def _behind(names: tuple[str, ...], moves: Tensor) -> tuple[tuple[str, str], ...]:
