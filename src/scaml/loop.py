@@ -113,16 +113,28 @@ def choose_new(
     taken = pending
     for i in range(q):
         x = choose(prior, model, task, 1, taken, seed + i)
-        own, known = prior.acquisition(model), torch.cat([task.X, taken])
-        if isinstance(own, UpperConfidenceBound):
-            for doublings in range(1, _DOUBLINGS + 1):
-                if not ((known - x).abs().amax(-1) < _REPEATED).any():
-                    break
-                sqrt_beta = 2.0**doublings * max(float(own.beta) ** 0.5, _LEAST_SQRT_BETA)
-                bolder = partial(UpperConfidenceBound, sqrt_beta=sqrt_beta)
-                x = choose(prior, model, task, 1, taken, seed + i, acquisition=bolder)
+        if _repeats(x, torch.cat([task.X, taken])):
+            x = _bolder(prior, model, task, taken, seed + i, x)
         taken = torch.cat([taken, x])
     return taken[len(pending) :]
+
+
+def _bolder(prior: MetaPrior, model: Model, task: Task, taken: Tensor, seed: int, x: Tensor) -> Tensor:
+    own, known = prior.acquisition(model), torch.cat([task.X, taken])
+    if not isinstance(own, UpperConfidenceBound):
+        return x
+    sqrt_beta = max(float(own.beta) ** 0.5, _LEAST_SQRT_BETA)
+    for _ in range(_DOUBLINGS):
+        sqrt_beta *= 2.0
+        bolder = partial(UpperConfidenceBound, sqrt_beta=sqrt_beta)
+        x = choose(prior, model, task, 1, taken, seed, acquisition=bolder)
+        if not _repeats(x, known):
+            break
+    return x
+
+
+def _repeats(x: Tensor, known: Tensor) -> bool:
+    return bool(((known - x).abs().amax(-1) < _REPEATED).any())
 
 
 def _believed(function: AcquisitionFunction, model: Model, X: Tensor) -> Model:
