@@ -20,6 +20,7 @@ from scaml.cli.terminal import (
     method_name,
     print_json,
     progress,
+    unwritable,
 )
 from scaml.errors import SettingError
 from scaml.files import replacing_all
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from scaml.sheets import Sheet
 
 __all__ = ["report", "suggest"]
+
+_ELSEWHERE = "give another file"
 
 
 def _check_number(n: int) -> int:
@@ -288,7 +291,7 @@ def _check_free(path: Path | None, force: bool) -> None:
         if not path.absolute().parent.is_dir():
             raise SettingError(f"There is no folder {str(path.parent)!r}; make it, or give another.")
     except OSError as error:  # a name that is too long, or a folder that is closed
-        raise _unwritable(path, error) from error
+        raise unwritable(path, error, _ELSEWHERE) from error
 
 
 def _write(texts: Mapping[Path, str]) -> None:
@@ -298,9 +301,4 @@ def _write(texts: Mapping[Path, str]) -> None:
             for draft, path in zip(drafts, texts, strict=True):
                 draft.write_text(texts[path], encoding="utf-8", newline="")
     except OSError as error:
-        raise _unwritable(error.filename2 or path, error) from error
-
-
-def _unwritable(path: Path, error: OSError) -> SettingError:
-    reason = error.strerror or type(error).__name__
-    return SettingError(f"{str(path)!r} cannot be written ({reason}); give another file.")
+        raise unwritable(error.filename2 or path, error, _ELSEWHERE) from error

@@ -125,12 +125,12 @@ def print_json(value: Any) -> None:
     typer.echo(json.dumps(value, indent=1, allow_nan=False))
 
 
-def unwritable(path: Path, error: OSError) -> SettingError:
+def unwritable(
+    path: Path, error: OSError, advice: str = "give an --out folder where you may write"
+) -> SettingError:
     """What to say of a path that cannot be written."""
     reason = error.strerror or type(error).__name__
-    return SettingError(
-        f"{str(path)!r} cannot be written ({reason}); give an --out folder where you may write."
-    )
+    return SettingError(f"{str(path)!r} cannot be written ({reason}); {advice}.")
 
 
 def duration(seconds: float) -> str:
