@@ -42,7 +42,7 @@ def test_figures_have_the_papers_settings() -> None:
         )
         for tasks in (8, 32)
     }
-    assert [s.problem for s in figure_settings("hpo")] == list(PROBLEMS)[3:]
+    assert [s.problem for s in figure_settings("hpo")] == list(PROBLEMS)[3:12]
     assert {s.points for s in figure_settings("ablation-tasks")} == {32, 128}
     assert {s.meta_tasks for s in figure_settings("ablation-points")} == {8}
     assert figure_settings("illustration") == ()

@@ -19,16 +19,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from scaml.bench.optimum import largest
 from scaml.data import MetaData, Task, check_integer, check_points
 from scaml.methods.base import check_seed
-from scaml.minimize import minimize
 
 __all__ = ["FAMILIES", "Family", "Function"]
 
-# Enough that every hill of every function, Hartmann 6 included, has starts on its slopes.
-_RAW_POINTS = 4096
-_STARTS = 256
-_TOLERANCE = 1e-13  # of the range of the raw values
 # Random numbers for one purpose are no use for another: a test-task drawn by the seed of the meta-data
 # must not be the first meta-task.
 _FUNCTION, _META_DATA = 0, 1
@@ -112,23 +108,7 @@ class Function:
     @cached_property
     def maximum(self) -> float:
         """The largest value on the unit cube, to 1e-6."""
-        d = self.family.d
-        raw = torch.quasirandom.SobolEngine(d).draw(_RAW_POINTS, dtype=torch.float64)
-        values = self.family.formula(raw, self.parameters)
-        starts = raw[values.argsort(stable=True)[:_STARTS]]
-        unit = values.max() - values.min()
-
-        def objective(x: Tensor, _problem: Tensor) -> tuple[Tensor, Tensor]:
-            x = x.detach().requires_grad_()
-            value = self.family.formula(x, self.parameters) / unit
-            (slope,) = torch.autograd.grad(value.sum(), x)
-            return value.detach(), slope
-
-        lower, upper = torch.zeros(d, dtype=torch.float64), torch.ones(d, dtype=torch.float64)
-        # Every start is a group of its own: none may leave early because another leads.
-        alone = torch.arange(_STARTS)
-        found = minimize(objective, starts, lower, upper, alone, same_basin=0.0, tolerance=_TOLERANCE)
-        return float(self(found.x).max())
+        return largest(lambda X: -self.family.formula(X, self.parameters), self.family.d)
 
 
 def _generator(seed: int | np.random.Generator, purpose: int) -> np.random.Generator:

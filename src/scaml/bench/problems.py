@@ -1,4 +1,4 @@
-"""The problems of the study by name, all behind one interface: the families, and the tables."""
+"""The problems of the study by name, all behind one interface: families of functions, and tables."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from torch import Tensor
 
 from scaml.bench import tables
 from scaml.bench.families import FAMILIES, Family
+from scaml.bench.safety import SAFETY, Safety
 from scaml.bench.tables import Table
 from scaml.data import MetaData, Task, check_integer, check_points
 from scaml.errors import SettingError, SpaceError, nearest
@@ -117,9 +118,9 @@ class Problem(ABC):
 
 @dataclass(frozen=True)
 class FamilyProblem(Problem):
-    """Functions drawn from a family of the appendix, with noise."""
+    """Functions drawn from a family, with noise."""
 
-    family: Family
+    family: Family | Safety
 
     @property
     def most_meta_tasks(self) -> None:
@@ -231,6 +232,10 @@ PROBLEMS: dict[str, Problem] = {
         _fcnet("protein", "Protein"),
         _fcnet("naval", "Naval"),
         _fcnet("parkinsons", "Parkinson's"),
+        *(
+            FamilyProblem(name, family.title, family.d, family.tasks, family.points, 30, family)
+            for name, family in SAFETY.items()
+        ),
     )
 }
 """All problems by name, with the settings of the paper's figures."""

@@ -6,8 +6,7 @@ import re
 from dataclasses import asdict, dataclass
 from typing import Any, Self
 
-from scaml.bench.families import FAMILIES
-from scaml.bench.problems import PROBLEMS, problem
+from scaml.bench.problems import PROBLEMS, TableProblem, problem
 from scaml.errors import SettingError, nearest
 
 __all__ = ["FIGURES", "PAPER_METHODS", "Setting", "figure_settings", "fits"]
@@ -103,7 +102,9 @@ _SETTINGS: dict[str, tuple[Setting, ...]] = {
     "synthetic": _SYNTHETIC,
     "ablation-tasks": _TASKS,
     "ablation-points": _POINTS,
-    "hpo": tuple(Setting.of(name) for name in PROBLEMS if name not in FAMILIES),
+    "hpo": tuple(
+        Setting.of(name) for name, where in PROBLEMS.items() if isinstance(where, TableProblem)
+    ),
 }
 
 FIGURES = ("synthetic", "ablation-tasks", "ablation-points", "hpo", "illustration", "all")

@@ -11,12 +11,15 @@ from typing import Literal
 
 from scaml.bench.families import FAMILIES
 from scaml.bench.problems import PROBLEMS
+from scaml.bench.safety import SAFETY
 from scaml.bench.summary.rows import Row, place
 from scaml.errors import SettingError
 
 __all__ = ["PAPER_RUNS", "Mark", "Standing", "extrapolate", "marks", "overview", "settings"]
 
-PAPER_RUNS: dict[str, int] = {name: 128 if name in FAMILIES else 256 for name in PROBLEMS}
+PAPER_RUNS: dict[str, int] = {
+    name: 128 if name in FAMILIES else 256 for name in PROBLEMS if name not in SAFETY
+}
 """Runs of a setting in the paper, by problem.
 
 Section 5.1: "For each benchmark, we conduct 128 independent runs". Section 5.2, tables and FC-Net: "We

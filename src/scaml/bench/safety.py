@@ -1,0 +1,158 @@
+r"""Families whose past must not be trusted, or not blindly: what a default has to survive.
+
+A world is a smooth random function g on the unit cube, a draw from a squared-exponential GP. The
+test-task is like it, with a little of its own: $\lambda g + \sqrt{1 - \lambda^2}\, h_t$. The past tasks
+ought to be alike too; what is wrong with them is the name of the family.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from scaml.bench.optimum import largest
+from scaml.data import MetaData, Task, check_integer, check_points
+from scaml.methods.base import check_seed
+
+__all__ = ["SAFETY", "Safety", "SafetyFunction"]
+
+_D = 3
+_LENGTHSCALE = 0.35
+_WAVES = 64
+_ALIKE = 0.95  # λ of tasks that are alike
+_OUTLIER = 30.0  # deviation of a gross outlier, in deviations of the function
+_UNITS = 3.0  # decades of a random unit, up and down
+_LEVEL = 10.0  # deviation of a random level, in deviations of the function
+# Of the random numbers of a run, those of the world with the test-task, and of the past.
+_WORLD, _PAST = 4, 5
+
+
+@dataclass(frozen=True, eq=False)
+class Wave:
+    """A draw from a GP by random Fourier features: Σ a_i cos(ω_i x + φ_i), of deviation 1."""
+
+    frequency: Tensor  # k x d
+    phase: Tensor  # k
+    amplitude: Tensor  # k
+
+    @classmethod
+    def draw(cls, generator: np.random.Generator) -> Wave:
+        """The next function of the generator."""
+        frequency = generator.standard_normal((_WAVES, _D)) / _LENGTHSCALE
+        phase = generator.uniform(0.0, 2.0 * np.pi, _WAVES)
+        amplitude = generator.standard_normal(_WAVES) * math.sqrt(2.0 / _WAVES)
+        return cls(*(torch.from_numpy(part) for part in (frequency, phase, amplitude)))
+
+    def __call__(self, X: Tensor) -> Tensor:
+        """The n values at `n x d`."""
+        return torch.cos(X @ self.frequency.mT + self.phase) @ self.amplitude
+
+
+@dataclass(frozen=True, eq=False)
+class SafetyFunction:
+    """λ g(x + shift) + √(1 - λ²) h(x) on the unit cube, to be maximized, without noise."""
+
+    world: Wave
+    own: Wave
+    alike: float
+    shift: Tensor
+
+    def _at(self, X: Tensor) -> Tensor:
+        own = math.sqrt(1.0 - self.alike**2) * self.own(X)
+        return self.alike * self.world(X + self.shift) + own
+
+    def __call__(self, X: Any) -> Tensor:
+        """The n values at `n x d` points: float64, larger is better."""
+        return self._at(check_points(X, "X of a safety family", d=_D))
+
+    @cached_property
+    def maximum(self) -> float:
+        """The largest value on the unit cube, to 1e-6."""
+        return largest(self._at, _D)
+
+
+@dataclass(frozen=True)
+class Safety:
+    """A family by what is wrong with its past.
+
+    Args:
+        name: Its key in `SAFETY`.
+        title: Its name in figures.
+        tasks: M.
+        points: N_m.
+        alike: λ of the past tasks: 0 for unrelated ones, negative for mirrored ones.
+        good: How many past tasks are alike, the others being unrelated; None for all.
+        shift: How far a past task is moved along every axis, in a direction of its own.
+        outliers: The share of past values that are grossly wrong.
+        units: Whether every past task has a unit and a level of its own.
+        noise: Standard deviation of all observation noise; a function's own is about 1.
+    """
+
+    name: str
+    title: str
+    tasks: int = 8
+    points: int = 32
+    alike: float = _ALIKE
+    good: int | None = None
+    shift: float = 0.0
+    outliers: float = 0.0
+    units: bool = False
+    noise: float = 0.03
+    d: int = _D
+
+    def draw(self, seed: int) -> SafetyFunction:
+        """The test-task."""
+        generator = np.random.default_rng([_WORLD, check_seed(seed)])
+        world, own = Wave.draw(generator), Wave.draw(generator)
+        return SafetyFunction(world, own, _ALIKE, torch.zeros(_D, dtype=torch.float64))
+
+    def meta_data(self, tasks: int, points: int, seed: int) -> MetaData:
+        """The past of the test-task that the same seed draws.
+
+        Args:
+            tasks: M, the number of meta-tasks.
+            points: N_m, the number of points of each.
+            seed: Decides functions, points, noise and whatever is wrong.
+        """
+        check_integer(tasks, "The number of meta-tasks", least=1)
+        check_integer(points, "The number of points of a meta-task", least=2)
+        world = self.draw(seed).world
+        generator = np.random.default_rng([_PAST, check_seed(seed)])
+        good = set(generator.permutation(tasks)[: self.good].tolist())
+        return MetaData([self._task(m, world, m in good, points, generator) for m in range(tasks)])
+
+    def _task(
+        self, m: int, world: Wave, good: bool, points: int, generator: np.random.Generator
+    ) -> Task:
+        shift = self.shift * torch.from_numpy(generator.choice([-1.0, 1.0], _D))
+        function = SafetyFunction(world, Wave.draw(generator), self.alike if good else 0.0, shift)
+        X = generator.random((points, _D))
+        y = function(X).numpy() + self.noise * generator.standard_normal(points)
+        wrong = generator.random(points) < self.outliers
+        y = np.where(wrong, y + _OUTLIER * generator.standard_normal(points), y)
+        if self.units:
+            y = 10.0 ** generator.uniform(-_UNITS, _UNITS) * (y + _LEVEL * generator.standard_normal())
+        return Task(X, y, name=f"{self.name}-{m}")
+
+
+SAFETY: dict[str, Safety] = {
+    family.name: family
+    for family in (
+        Safety("related", "Related"),
+        Safety("unrelated", "Unrelated", alike=0.0),
+        Safety("mirrored", "Mirrored", alike=-_ALIKE),
+        Safety("shifted", "Shifted", shift=0.25),
+        Safety("one-good", "One good of 31", tasks=31, good=1),
+        Safety("outliers", "Outliers", outliers=0.05),
+        Safety("units", "Own units", units=True),
+        Safety("noisy", "Heavy noise", noise=0.5),
+        Safety("three-points", "Three points", points=3),
+    )
+}
+"""The families by name; "related", where nothing is wrong, for comparison."""
