@@ -64,7 +64,14 @@ class Pair:
 
 
 def pair(
-    kernel: KernelName, sizes: tuple[int, ...], n_t: int, d: int, seed: int, *, signed: bool = False
+    kernel: KernelName,
+    sizes: tuple[int, ...],
+    n_t: int,
+    d: int,
+    seed: int,
+    *,
+    signed: bool = False,
+    level: float = 0.0,
 ) -> Pair:
     """A model and its oracle at random hyperparameters."""
     rng = np.random.default_rng(seed)
@@ -72,7 +79,7 @@ def pair(
     gps = [
         GP(rng.uniform(0.2, 1.5, d), rng.uniform(0.3, 3.0), 10 ** rng.uniform(-4, -2)) for _ in sizes
     ]
-    residual = GP(rng.uniform(0.2, 1.5, d), rng.uniform(0.05, 1.0), 10 ** rng.uniform(-4, -2))
+    residual = GP(rng.uniform(0.2, 1.5, d), rng.uniform(0.05, 1.0), 10 ** rng.uniform(-4, -2), level)
     weights = rng.standard_normal(len(sizes)) if signed else rng.exponential(size=len(sizes))
     task_gps = TaskGPs.condition(
         meta,
@@ -87,6 +94,7 @@ def pair(
         torch.tensor(residual.lengthscale),
         torch.tensor(residual.outputscale, dtype=torch.float64),
         torch.tensor(residual.noise, dtype=torch.float64),
+        torch.tensor(residual.level, dtype=torch.float64),
     )
     joint = JointGP(
         kernel=kernel,

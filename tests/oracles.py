@@ -26,6 +26,7 @@ class GP:
     lengthscale: Array
     outputscale: float
     noise: float
+    level: float = 0.0  # variance of a constant
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ class JointGP:
         total = np.zeros((len(A), len(B)))
         if i == j == t:
             gp = self.residual
-            total += kernel_matrix(self.kernel, A, B, gp.lengthscale, gp.outputscale)
+            total += kernel_matrix(self.kernel, A, B, gp.lengthscale, gp.outputscale) + gp.level
         for m, gp in enumerate(self.meta):
 
             def g(task: int, m: int = m) -> float:

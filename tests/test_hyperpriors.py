@@ -12,8 +12,7 @@ from scipy import stats
 from torch import Tensor
 
 from scaml import hyperpriors
-from scaml.errors import SettingError
-from scaml.hyperpriors import META_TASK, TEST_TASK, WEIGHTS, Gamma, KernelPriors, LogNormal, Prior
+from scaml.hyperpriors import META_TASK, TEST_TASK, Gamma, KernelPriors, LogNormal, LogScale, Prior
 
 PARTS = ("lengthscale", "outputscale", "noise")
 WHOSE = {"meta": META_TASK, "test": TEST_TASK}
@@ -208,47 +207,33 @@ def test_starts_are_drawn_from_the_priors_and_pushed_into_the_bounds(whose: str)
         assert (np.abs(share - expected) <= 4 * error + 1e-3).all()
 
 
-# Weights.
-
-WEIGHT_DENSITY = {"positive": stats.expon(), "signed": stats.norm()}
+# Priors around their centers.
 
 
-@pytest.mark.parametrize("name", ["positive", "signed"])
-def test_weights_have_the_stated_density(name: hyperpriors.WeightsName) -> None:
-    ours, density = WEIGHTS[name], WEIGHT_DENSITY[name]
-    w = torch.linspace(0.0 if name == "positive" else -4.0, 4.0, 30, dtype=torch.float64).view(6, 5)
-    np.testing.assert_allclose(ours.log_prob(w).numpy(), density.logpdf(w.numpy()).sum(-1), rtol=1e-12)
-    w.requires_grad_()
-    (slope,) = torch.autograd.grad(ours.log_prob(w).sum(), w)
-    torch.testing.assert_close(ours.slope(w.detach()), slope, rtol=1e-12, atol=0.0)
+def test_a_log_scale_is_a_normal_of_the_logarithm() -> None:
+    mu, sigma = torch.tensor([-1.0, 2.0]).double(), torch.tensor([0.5, 3.0]).double()
+    ours, u = LogScale(mu, sigma), logarithms()[:, None].repeat(1, 2)
+    expected = stats.norm(mu.numpy(), sigma.numpy()).logpdf(u.numpy())
+    np.testing.assert_allclose(ours.log_prob(u).numpy(), expected, rtol=1e-12, atol=1e-12)
+    u.requires_grad_()
+    (slope,) = torch.autograd.grad(ours.log_prob(u).sum(), u)
+    torch.testing.assert_close(ours.slope(u.detach()), slope, rtol=1e-12, atol=1e-12)
+    assert (ours.slope(mu) == 0).all()  # unlike a log-normal's, its mode is its center
+    np.testing.assert_allclose(ours.center.numpy(), np.exp(mu.numpy()), rtol=1e-12)
+    draws = ours.sample((4000, 2), generator(1)).log()
+    for column, (center, spread) in enumerate(zip(mu.tolist(), sigma.tolist(), strict=True)):
+        assert stats.kstest(draws[:, column].numpy(), stats.norm(center, spread).cdf).pvalue > 0.01
 
 
-def test_positive_weights_are_the_papers_gamma_of_1_and_1() -> None:
-    one = torch.ones((), dtype=torch.float64)
-    w = torch.linspace(0.01, 5.0, 50, dtype=torch.float64)
-    expected = GammaPrior(one, one).log_prob(w)
-    torch.testing.assert_close(
-        WEIGHTS["positive"].log_prob(w[:, None]), expected, rtol=1e-12, atol=1e-14
-    )
-
-
-def test_only_positive_weights_are_bounded() -> None:
-    assert WEIGHTS["positive"].lower == 0.0
-    assert WEIGHTS["signed"].lower == -math.inf
-
-
-@pytest.mark.parametrize("name", ["positive", "signed"])
-def test_drawn_weights_follow_their_prior(name: hyperpriors.WeightsName) -> None:
-    draws = WEIGHTS[name].sample((2000, 3), generator(2))
-    assert draws.shape == (2000, 3)
-    assert draws.dtype == torch.float64
-    assert (draws.min() >= 0) == (name == "positive")
-    assert stats.kstest(draws.flatten().numpy(), WEIGHT_DENSITY[name].cdf).pvalue > 0.01
-    assert torch.equal(draws, WEIGHTS[name].sample((2000, 3), generator(2)))
-
-
-def test_weights_are_chosen_by_name() -> None:
-    for name in WEIGHTS:
-        hyperpriors.check_weights(name)
-    with pytest.raises(SettingError, match=r"^weights is 'negative'; choose 'positive' or 'signed'\.$"):
-        hyperpriors.check_weights("negative")
+def test_lengthscales_may_have_priors_of_their_own() -> None:
+    mu, sigma = torch.tensor([-1.0, 0.0, 1.0]).double(), torch.tensor([0.1, 0.2, 0.3]).double()
+    priors = replace(TEST_TASK, lengthscale=LogScale(mu, sigma))
+    starts = priors.starts(3000, 3, generator())
+    torch.testing.assert_close(starts[0, :3], mu)
+    torch.testing.assert_close(starts[1:, :3].mean(0), mu, rtol=0.0, atol=0.02)
+    torch.testing.assert_close(starts[1:, :3].std(0), sigma, rtol=0.05, atol=0.0)
+    theta = starts[:5]
+    expected = stats.norm(mu.numpy(), sigma.numpy()).logpdf(theta[:, :3].numpy()).sum(-1)
+    found = priors.log_prob(theta) - TEST_TASK.log_prob(theta)
+    found = found + TEST_TASK.lengthscale.log_prob(theta[:, :3]).sum(-1)
+    np.testing.assert_allclose(found.numpy(), expected, rtol=1e-10)

@@ -38,10 +38,11 @@ def assert_like_the_posterior(model: ScaMLGP, X: Tensor) -> None:
 
 
 @pytest.mark.parametrize("n_t", [0, 1, 7])
+@pytest.mark.parametrize("level", [0.0, 0.8])
 @pytest.mark.parametrize("sizes", [(6,), (6, 9, 4)])
 @pytest.mark.parametrize("kernel", get_args(KernelName))
-def test_like_the_posterior(kernel: KernelName, sizes: tuple[int, ...], n_t: int) -> None:
-    model = pair(kernel, sizes, n_t, d=3, seed=2, signed=True).model
+def test_like_the_posterior(kernel: KernelName, sizes: tuple[int, ...], level: float, n_t: int) -> None:
+    model = pair(kernel, sizes, n_t, d=3, seed=2, signed=True, level=level).model
     assert_like_the_posterior(model, points(11, 3))
 
 

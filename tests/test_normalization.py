@@ -14,8 +14,10 @@ from scaml.errors import SettingError
 from scaml.normalization import (
     Levels,
     NormalizationName,
+    Scaling,
     Units,
     check_normalization,
+    clip_tail,
     normalize,
     standardize,
 )
@@ -33,6 +35,10 @@ def tensor(values: Values) -> Tensor:
 
 
 def units(name: NormalizationName, y: Values, tasks: Sequence[Values]) -> Units:
+    return Units(*scaling(name, y, tasks)[:2])
+
+
+def scaling(name: NormalizationName, y: Values, tasks: Sequence[Values]) -> Scaling:
     return normalize(name, tensor(y), Levels.of([tensor(values) for values in tasks]))
 
 
@@ -209,6 +215,133 @@ def test_normalizations_are_chosen_by_name() -> None:
     for name in NAMES:
         check_normalization(name)
     with pytest.raises(
-        SettingError, match=r"^normalization is 'zscore'; choose 'pooled' or 'union'\.$"
+        SettingError,
+        match=r"^normalization is 'zscore'; choose one of 'clipped', .*'union'\.$",
     ):
         check_normalization("zscore")
+
+
+# A level and a scale to be learned.
+
+
+@each_name
+def test_what_is_fixed_has_neither_level_nor_spread(name: NormalizationName) -> None:
+    found = scaling(name, NEW, TASKS)
+    assert found.level == 0.0
+    assert found.spread == 0.0
+
+
+def test_the_level_is_a_random_effect_of_the_variance_between_tasks() -> None:
+    found = scaling("level", NEW, TASKS)
+    means = np.array([np.mean(values) for values in TASKS])
+    W = np.mean([np.var(values, ddof=1) for values in TASKS])
+    assert_units(Units(*found[:2]), means.mean(), np.sqrt(W))
+    assert found.level.item() == pytest.approx(np.var(means, ddof=1) / W, rel=1e-12)
+    assert found.spread == 0.0
+
+
+def test_the_scale_is_learned_around_that_of_the_tasks() -> None:
+    found = scaling("learned", NEW, TASKS)
+    deviations = np.log([np.std(values, ddof=1) for values in TASKS])
+    assert found.scale.item() == pytest.approx(np.exp(deviations.mean()), rel=1e-12)
+    assert found.spread == pytest.approx(np.sqrt(np.var(deviations, ddof=1) + 0.3**2), rel=1e-12)
+    B = np.var([np.mean(values) for values in TASKS], ddof=1)
+    assert found.level.item() == pytest.approx(B / found.scale.item() ** 2, rel=1e-12)
+
+
+def test_a_level_that_nobody_knows_is_that_of_the_data() -> None:
+    """Otherwise a variance of a million squared scales would eat the digits of the kernel matrix."""
+    far = [[1e6 + value for value in TASKS[0]], [-2e6 + value for value in TASKS[1]], TASKS[2]]
+    found = scaling("learned", NEW, far)
+    assert found.level.item() == pytest.approx(100.0)
+    assert found.offset.item() == pytest.approx(np.mean(NEW), abs=1.0)
+    assert scaling("learned", [], far).offset.item() == pytest.approx(
+        np.mean([np.mean(values) for values in far])
+    )
+
+
+@pytest.mark.parametrize("name", ["level", "learned"])
+def test_one_task_says_little_of_level_and_scale(name: NormalizationName) -> None:
+    found = scaling(name, NEW, TASKS[:1])
+    assert found.level.item() == pytest.approx(1.0)
+    assert found.spread == (1.0 if name == "learned" else 0.0)
+
+
+@pytest.mark.parametrize("name", ["level", "learned"])
+@pytest.mark.parametrize("y", [[], [3.0], [3.0, 4.0]])
+def test_constant_tasks_have_some_scale(name: NormalizationName, y: list[float]) -> None:
+    found = scaling(name, y, [[2.0, 2.0], [2.0, 2.0, 2.0]])
+    assert found.scale > 0
+    assert found.level.isfinite()
+    assert found.offset.isfinite()
+
+
+@pytest.mark.parametrize("name", ["level", "learned"])
+@given(factor=st.floats(1e-6, 1e6), shift=st.floats(-1e3, 1e3))
+@settings(max_examples=25, deadline=None)
+def test_a_change_of_units_changes_units_alone(
+    name: NormalizationName, factor: float, shift: float
+) -> None:
+    def moved(values: Values) -> Values:
+        return [factor * (value + shift) for value in values]
+
+    one, other = scaling(name, NEW, TASKS), scaling(name, moved(NEW), [moved(v) for v in TASKS])
+    assert other.scale.item() == pytest.approx(factor * one.scale.item(), rel=1e-6)
+    offset = factor * (one.offset.item() + shift)
+    assert other.offset.item() == pytest.approx(offset, rel=1e-6, abs=1e-5 * factor)
+    assert other.level.item() == pytest.approx(one.level.item(), rel=1e-5)
+    assert other.spread == pytest.approx(one.spread, rel=1e-5)
+
+
+# Bad values clipped.
+
+
+def normal_scores(n: int) -> Tensor:
+    return torch.special.ndtri((torch.arange(n, dtype=torch.float64) + 0.5) / n)
+
+
+def test_clipping_leaves_a_normal_sample_as_it_is_but_for_its_ends() -> None:
+    y = normal_scores(400)
+    z = clip_tail(5.0 * y - 2.0)
+    inner = y.abs() < 2.0
+    torch.testing.assert_close(z[inner], y[inner], rtol=0.0, atol=0.15)
+
+
+def test_clipping_keeps_the_distances_of_the_best_quarter() -> None:
+    y = tensor([0.0, -1e9, 3.0, 1.0, -4.0, 7.0, 2.0, -20.0, 9.0, 30.0, 2.5, 1.5])
+    z = clip_tail(y)
+    best = y > torch.quantile(y, 0.75)
+    ratio = (z[best] - z[best].min()) / (y[best] - y[best].min())
+    assert ratio[ratio.isfinite()].std() < 1e-12
+
+
+def test_clipping_keeps_the_order_and_pulls_the_tail_in() -> None:
+    y = torch.cat([normal_scores(60), tensor([-1e3, -1e6, -1e12])])
+    z = clip_tail(y)
+    assert (z[y.argsort()].diff() >= 0).all()
+    assert z.min() > -3.5
+    torch.testing.assert_close(clip_tail(1e-3 * y + 7.0), z, rtol=1e-6, atol=1e-6)
+
+
+def test_clipping_does_not_stretch_a_plateau() -> None:
+    """Ranks would make its noise as large as the peaks."""
+    y = torch.cat([1e-3 * normal_scores(80), torch.linspace(0.5, 3.0, 20).double()])
+    z = clip_tail(y)
+    assert z[:80].max() - z[:80].min() < 0.02
+
+
+@pytest.mark.parametrize("values", [[2.0, 2.0], [0.0, 0.0, 0.0], [1.0, 2.0], [1.0, 2.0, 2.0, 2.0]])
+def test_clipping_few_or_equal_values(values: list[float]) -> None:
+    z = clip_tail(tensor(values))
+    assert z.isfinite().all()
+    assert (z[tensor(values).argsort()].diff() >= 0).all()
+
+
+def test_levels_of_the_best_are_the_line_through_the_best_quarter() -> None:
+    y = 3.0 * normal_scores(400) + 10.0
+    wild = y.clone()
+    wild[:50] -= 1e9
+    for values in (y, wild):
+        levels = Levels.of_best([values])
+        assert levels.mean.item() == pytest.approx(10.0, abs=0.3)
+        assert levels.deviation.item() == pytest.approx(3.0, abs=0.3)

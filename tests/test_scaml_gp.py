@@ -35,9 +35,12 @@ def standardized(case: Pair, X: Tensor) -> tuple[Any, Any]:
 @pytest.mark.parametrize("kernel", ["se", "matern52"])
 @pytest.mark.parametrize("signed", [False, True])
 @pytest.mark.parametrize("n_t", [0, 1, 7])
+@pytest.mark.parametrize("level", [0.0, 0.8])
 @pytest.mark.parametrize("M", [1, 3, 8])
-def test_theorem_1_is_the_dense_joint_gp(M: int, n_t: int, signed: bool, kernel: KernelName) -> None:
-    case = pair(kernel, SIZES[M], n_t, d=2, seed=10 * M + n_t, signed=signed)
+def test_theorem_1_is_the_dense_joint_gp(
+    M: int, level: float, n_t: int, signed: bool, kernel: KernelName
+) -> None:
+    case = pair(kernel, SIZES[M], n_t, d=2, seed=10 * M + n_t, signed=signed, level=level)
     X = query(6, 2)
     mean, covariance = standardized(case, X)
     expected_mean, expected_covariance = case.joint.posterior(X.numpy())

@@ -21,9 +21,10 @@ def table() -> Tensor:
     return torch.rand(300, 3, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
 
 
-@pytest.fixture(params=["se", "matern52"])
+@pytest.fixture(params=[ScaML.paper(), ScaML(kernel="matern52", normalization="learned")], ids=str)
 def prior(request: pytest.FixtureRequest) -> ScaMLPrior:
-    return ScaML(kernel=request.param).meta_fit(FAMILY.meta_data(4, 20, 0))
+    method: ScaML = request.param
+    return method.meta_fit(FAMILY.meta_data(4, 20, 0))
 
 
 def task(table: Tensor, n: int) -> Task:

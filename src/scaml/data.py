@@ -112,13 +112,15 @@ class Task:
 
     def called(self, name: str) -> Task:
         """The same task by another name."""
-        return Task(
-            self.X,
-            self.y,
-            name=name,
-            known=self.known,
-            extra=self.extra if self.extra.shape[1] else None,
-        )
+        return self._with(self.y, name)
+
+    def with_values(self, y: Tensor) -> Task:
+        """The same points with other y."""
+        return self._with(y, self.name)
+
+    def _with(self, y: Tensor, name: str) -> Task:
+        extra = self.extra if self.extra.shape[1] else None
+        return Task(self.X, y, name=name, known=self.known, extra=extra)
 
     @property
     def n(self) -> int:
@@ -202,6 +204,11 @@ class MetaData:
             raise TaskDataError(f"The task to add is a {type(task).__name__}; give a scaml.Task.")
         named = [old.called(name) for name, old in zip(self.names, self.tasks, strict=True)]
         return MetaData([*named, task])
+
+    def with_values(self, values: Sequence[Tensor]) -> MetaData:
+        """The same points of the same tasks with other y."""
+        named = [task.called(name) for name, task in zip(self.names, self.tasks, strict=True)]
+        return MetaData([task.with_values(y) for task, y in zip(named, values, strict=True)])
 
     def __len__(self) -> int:
         return len(self.tasks)

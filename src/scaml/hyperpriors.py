@@ -2,19 +2,17 @@
 
 A prior is the density of the hyperparameter itself, not of its logarithm, as in GPyTorch: a
 log-normal carries its 1/x. Kernel hyperparameters are optimized as logarithms, so their priors
-are seen from u = log x; the weights are optimized as they are, because the bound w = 0 matters.
+are seen from u = log x. The weights' are in `weight_priors`.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal, Protocol, get_args
+from typing import Protocol
 
 import torch
 from torch import Tensor
-
-from scaml.errors import SettingError
 
 __all__ = [
     "LENGTHSCALE_BOUNDS",
@@ -22,13 +20,10 @@ __all__ = [
     "NOISE_BOUNDS",
     "OUTPUTSCALE_BOUNDS",
     "TEST_TASK",
-    "WEIGHTS",
     "Gamma",
     "KernelPriors",
     "LogNormal",
-    "WeightPrior",
-    "WeightsName",
-    "check_weights",
+    "LogScale",
 ]
 
 LENGTHSCALE_BOUNDS = (1e-4, 1e2)
@@ -40,7 +35,7 @@ class Prior(Protocol):
     """A prior on one positive hyperparameter x, seen from u = log x."""
 
     @property
-    def center(self) -> float:
+    def center(self) -> float | Tensor:
         """A typical x: where the default start of a fit lies."""
 
     def log_prob(self, u: Tensor) -> Tensor:
@@ -101,6 +96,33 @@ class LogNormal:
         return (self.mu + self.sigma * normal).exp()
 
 
+@dataclass(frozen=True, eq=False)
+class LogScale:
+    """log x ~ N(mu, sigma²) as a density of log x: its mode is its center. mu and sigma may be vectors.
+
+    A log-normal of x has its mode at exp(mu - sigma²), which for the paper's residual variance is below
+    the lower bound: with few data, the most probable residual is none.
+    """
+
+    mu: Tensor
+    sigma: Tensor
+
+    @property
+    def center(self) -> Tensor:
+        return self.mu.exp()
+
+    def log_prob(self, u: Tensor) -> Tensor:
+        constant = -self.sigma.log() - 0.5 * math.log(2.0 * math.pi)
+        return -0.5 * ((u - self.mu) / self.sigma).square() + constant
+
+    def slope(self, u: Tensor) -> Tensor:
+        return -(u - self.mu) / self.sigma.square()
+
+    def sample(self, shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
+        normal = torch.randn(shape, generator=generator, dtype=torch.float64)
+        return (self.mu + self.sigma * normal).exp()
+
+
 @dataclass(frozen=True)
 class KernelPriors:
     """Priors of one GP's θ = (log lengthscales, log outputscale, log noise variance), d + 2 long.
@@ -137,13 +159,15 @@ class KernelPriors:
     def starts(self, n: int, d: int, generator: torch.Generator) -> Tensor:
         """`n x (d + 2)` starts: the default first, the others drawn from the priors."""
         lower, upper = self.bounds(d)
-        center = [self.lengthscale.center] * d + [self.outputscale.center, self.noise.center]
+        one = torch.ones(1, d, dtype=torch.float64)
+        centers = (self.lengthscale.center * one, self.outputscale.center * one[:, :1])
+        center = torch.cat([*centers, self.noise.center * one[:, :1]], dim=-1)
         drawn = (
             self.lengthscale.sample((n - 1, d), generator),
             self.outputscale.sample((n - 1, 1), generator),
             self.noise.sample((n - 1, 1), generator),
         )
-        values = torch.cat([torch.tensor([center], dtype=torch.float64), torch.cat(drawn, dim=-1)])
+        values = torch.cat([center, torch.cat(drawn, dim=-1)])
         return values.log().clamp(lower, upper)
 
     @staticmethod
@@ -160,46 +184,3 @@ META_TASK = KernelPriors(
 TEST_TASK = KernelPriors(
     lengthscale=LogNormal(0.5, 1.5), outputscale=LogNormal(-2.0, 3.0), noise=LogNormal(-8.0, 2.0)
 )
-
-
-@dataclass(frozen=True)
-class WeightPrior:
-    """Independent prior of the weights w_m, seen from w itself.
-
-    `signed=False` is the paper's Γ(1, 1) on w ≥ 0: log p = -w, an L1 penalty that puts many
-    weights exactly at the bound. `signed=True` is N(0, 1) on all of R: Lemma 1 allows negative
-    weights, the paper leaves them out.
-    """
-
-    signed: bool
-
-    @property
-    def lower(self) -> float:
-        return -math.inf if self.signed else 0.0
-
-    def log_prob(self, w: Tensor) -> Tensor:
-        """log p(w) summed over the last dimension."""
-        if self.signed:
-            return (-0.5 * w.square() - 0.5 * math.log(2.0 * math.pi)).sum(-1)
-        return -w.sum(-1)
-
-    def slope(self, w: Tensor) -> Tensor:
-        return -w if self.signed else -torch.ones_like(w)
-
-    def sample(self, shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
-        if self.signed:
-            return torch.randn(shape, generator=generator, dtype=torch.float64)
-        return Gamma(1, 1.0).sample(shape, generator)
-
-
-WeightsName = Literal["positive", "signed"]
-WEIGHTS: dict[WeightsName, WeightPrior] = {
-    "positive": WeightPrior(signed=False),
-    "signed": WeightPrior(signed=True),
-}
-
-
-def check_weights(weights: str) -> None:
-    """Refuse a kind of weights that scaml does not have."""
-    if weights not in get_args(WeightsName):
-        raise SettingError(f"weights is {weights!r}; choose 'positive' or 'signed'.")

@@ -24,14 +24,17 @@ __all__ = ["Marginal"]
 
 @dataclass(frozen=True, eq=False)
 class Marginal:
-    """What mean and variance at a point need, before units; M counts the tasks with a weight."""
+    """What mean and variance at a point need, before units.
+
+    M counts the tasks with a weight, K the stationary kernels: theirs and those of the residual.
+    """
 
     kernel: KernelName
-    inverse: Tensor  # (M + 1) x 1 x d, inverse lengthscales, the residual's last
-    right: Tensor  # (M + 1) x (N + n) x (d + 2), factor of the squared distances to X_m and X_t
+    inverse: Tensor  # K x 1 x d, inverse lengthscales, the residual's last
+    right: Tensor  # K x (N + n) x (d + 2), factor of the squared distances to X_m and X_t
     whitener: Tensor  # M x N x N, with the weights
     linear: Tensor  # M x N x (1 + n): b_m and φ_m(X_t)
-    scales: Tensor  # M + 1, of the stationary kernels
+    scales: Tensor  # K, of the stationary kernels
     gamma: Tensor  # n
     root: Tensor  # n x n, L_t^-1
 
@@ -50,10 +53,10 @@ class Marginal:
     ) -> Marginal:
         """From the weighted tasks, X_t (`n x d`) and what `ScaMLGP` keeps of them."""
         M, N, D = tasks.X.shape
-        widths = torch.zeros(M + 1, 1, D, dtype=X.dtype)
+        widths = torch.zeros(len(inverse), 1, D, dtype=X.dtype)
         widths[:M, 0] = tasks.lengthscale.reciprocal()
-        widths[M, 0, : tasks.d] = inverse[M]
-        points = torch.zeros(M + 1, N + len(X), D, dtype=X.dtype)
+        widths[M:, 0, : tasks.d] = inverse[M:]
+        points = torch.zeros(len(inverse), N + len(X), D, dtype=X.dtype)
         points[:M, :N] = tasks.X
         points[:, N:, : tasks.d] = X
         right = right_factor(points * widths)

@@ -1,13 +1,18 @@
 r"""How y is brought to the units of the model: $y = \text{offset} + \text{scale} \cdot z$.
 
 A meta-task is standardized by its own mean and deviation. The test-task cannot be, because its few
-values say little about either; appendix C.1 takes both from all data together ("union"). Where
-tasks differ in level, that squeezes y_t into a corner, so that the default is "pooled":
+values say little about either; appendix C.1 takes both from all data together ("union"). Where tasks
+differ in level, that squeezes y_t into a corner. With W the mean within-task variance and B the
+variance of the tasks' means:
 
-- scale is the root of the mean within-task variance W,
-- offset is the test-task's mean, shrunk towards the mean of the meta-tasks' means by
-  $B / (B + W / n_t)$ with B the variance of those means: the best linear guess of the test-task's
-  level under a random effect of variance B.
+- "pooled" scales by √W and centers on the test-task's mean, shrunk towards the mean of the tasks' means
+  by $B / (B + W / n_t)$: the best linear guess of its level, were its points drawn at random.
+- "level" makes the level a random effect of the model, $b \sim N(0, B)$, integrated out: points that a
+  search has chosen because they promise much are not taken for ordinary ones.
+- "learned" learns the scale as well, whose logarithm is normal with mean and variance of the tasks' log
+  deviations: real tasks differ in it by factors of ten.
+- "clipped" is "learned" with bad values clipped in the past tasks (`clip_tail`), whose level and scale
+  are those of their best quarters.
 
 One past task says nothing of B; it is then taken as W.
 """
@@ -20,16 +25,30 @@ from typing import Literal, NamedTuple, get_args
 import torch
 from torch import Tensor
 
+from scaml.copula import gaussian_copula
 from scaml.errors import SettingError
 
-__all__ = ["Levels", "NormalizationName", "Units", "check_normalization", "normalize", "standardize"]
+__all__ = [
+    "Levels",
+    "NormalizationName",
+    "Scaling",
+    "Units",
+    "check_normalization",
+    "normalize",
+    "standardize",
+]
 
-NormalizationName = Literal["pooled", "union"]
+NormalizationName = Literal["clipped", "learned", "level", "pooled", "union"]
 
 # A deviation below this share of the values' magnitude is rounding: the values are constant.
 _ROUNDING = 1e-13
 # The square of a smaller scale is no number that float64 can hold.
 _SMALLEST_SCALE = 1e-100
+_UNKNOWN_LEVEL = 100.0  # variance, in squared scales, of a level of which nothing is known
+_ONE_TASK_SPREAD = 1.0  # of log scale, where one task says nothing of it
+_LEAST_SPREAD = 0.3
+_QUARTILE = 0.75
+_Z_QUARTILE = 0.6744897501960817  # of a normal variable
 
 
 class Units(NamedTuple):
@@ -39,10 +58,24 @@ class Units(NamedTuple):
     scale: Tensor
 
 
+class Scaling(NamedTuple):
+    """What is believed of the units before the fit: y = offset + e^s scale * (z + level).
+
+    s ~ N(0, spread²), and 0 where there is no spread; the level, of variance `level` in units of
+    scale², is integrated out.
+    """
+
+    offset: Tensor
+    scale: Tensor
+    level: Tensor = torch.zeros((), dtype=torch.float64)
+    spread: float = 0.0
+
+
 def check_normalization(normalization: str) -> None:
     """Refuse a normalization that scaml does not have."""
     if normalization not in get_args(NormalizationName):
-        raise SettingError(f"normalization is {normalization!r}; choose 'pooled' or 'union'.")
+        names = ", ".join(map(repr, get_args(NormalizationName)))
+        raise SettingError(f"normalization is {normalization!r}; choose one of {names}.")
 
 
 def _deviation(y: Tensor) -> Tensor:
@@ -79,10 +112,51 @@ class Levels(NamedTuple):
             torch.stack([_deviation(y) for y in values]),
         )
 
+    @classmethod
+    def of_best(cls, values: Sequence[Tensor]) -> Levels:
+        """Of every task's clipped values, put back into the units of its best quarter.
 
-def normalize(normalization: NormalizationName, y: Tensor, levels: Levels) -> Units:
+        Those are the values that a search is about, untouched by a few terrible ones.
+        """
+        lines = [_best_quarter(y) for y in values]
+        clipped = [clip_tail(y) for y in values]
+        return cls.of([offset + slope * z for (offset, slope), z in zip(lines, clipped, strict=True)])
+
+    def within_and_between(self) -> tuple[Tensor, Tensor]:
+        """W and B. One past task says nothing of B; it is then taken as W."""
+        within = self.deviation.square().mean()
+        return within, _deviation(self.mean).square() if len(self.mean) > 1 else within
+
+
+def normalize(normalization: NormalizationName, y: Tensor, levels: Levels) -> Scaling:
     """Units of the test-task from its own n_t values and the levels of the meta-tasks."""
-    return _union(y, levels) if normalization == "union" else _pooled(y, levels)
+    if normalization == "union":
+        return Scaling(*_union(y, levels))
+    if normalization == "pooled":
+        return Scaling(*_pooled(y, levels))
+    return _random_effect(y, levels, learned=normalization != "level")
+
+
+def _best_quarter(y: Tensor) -> tuple[Tensor, Tensor]:
+    """Offset and slope of y over its Gaussian copula z, by least squares through the upper quartile."""
+    z, quartile = gaussian_copula(y), torch.quantile(y, _QUARTILE)
+    better = (y > quartile) & (z > _Z_QUARTILE)
+    above = z[better] - _Z_QUARTILE
+    slope = (above * (y[better] - quartile)).sum() / above.square().sum().clamp_min(_SMALLEST_SCALE)
+    slope = _rounded(slope, y.abs().max())
+    return quartile - _Z_QUARTILE * slope, slope
+
+
+def clip_tail(y: Tensor) -> Tensor:
+    """y in the units of its best quarter; what is worse, no further down than by its rank.
+
+    Losses of real tasks have tails that hide all differences between good points, while those of others
+    have peaks that ranks would level: distances between good points stay as they are.
+    """
+    offset, slope = _best_quarter(y)
+    z = (y - offset) / _first_positive(slope, _deviation(y), y.abs().max())
+    ranked = gaussian_copula(y).clamp_max(_Z_QUARTILE)
+    return torch.where(z < _Z_QUARTILE, torch.maximum(z, ranked), z)
 
 
 def _union(y: Tensor, levels: Levels) -> Units:
@@ -98,8 +172,7 @@ def _union(y: Tensor, levels: Levels) -> Units:
 
 
 def _pooled(y: Tensor, levels: Levels) -> Units:
-    within = levels.deviation.square().mean()
-    between = _deviation(levels.mean).square() if len(levels.mean) > 1 else within
+    within, between = levels.within_and_between()
     offset = levels.mean.mean()
     if len(y):
         # Where neither varies, any trust gives the same offset.
@@ -107,6 +180,26 @@ def _pooled(y: Tensor, levels: Levels) -> Units:
         offset = offset + trust * (y.mean() - offset)
     # Past tasks that are all constant have no scale to give: take what else there is.
     return Units(offset, _first_positive(within.sqrt(), between.sqrt(), _deviation(y), offset.abs()))
+
+
+def _random_effect(y: Tensor, levels: Levels, *, learned: bool) -> Scaling:
+    within, between = levels.within_and_between()
+    scale = _first_positive(within.sqrt(), between.sqrt(), _deviation(y), levels.mean.mean().abs())
+    spread = 0.0
+    varied = levels.deviation[levels.deviation > _SMALLEST_SCALE].log()
+    if learned:
+        spread = _ONE_TASK_SPREAD
+        if len(varied):
+            scale = varied.mean().exp()
+        if len(varied) > 1:
+            spread = float((varied.var() + _LEAST_SPREAD**2).sqrt())
+    # What exceeds a level that nobody knows is only a burden on the digits of K: that part is settled
+    # by the mean of y_t, shrunk as in "pooled".
+    known = torch.minimum(between, _UNKNOWN_LEVEL * scale.square())
+    offset = levels.mean.mean()
+    if len(y):
+        offset = offset + (between - known) / (between + scale.square()) * (y.mean() - offset)
+    return Scaling(offset, scale, known / scale.square(), spread)
 
 
 def _first_positive(*scales: Tensor) -> Tensor:

@@ -47,8 +47,9 @@ class ScaMLGP(GPyTorchModel, FantasizeMixin):
     """The test-task given meta-data and test data; also with no test data at all.
 
     y = y_offset + y_scale (Σ w_m f_m + f_t + noise). Everything that goes in or out is in the units
-    of y; `lengthscale`, `outputscale` and `noise` are of the residual kernel k_t, standardized. The
-    model computes in float64 on the CPU: `.to()` leaves it as it is.
+    of y; `lengthscale`, `outputscale` and `level`, the variance of a constant, are of the residual
+    kernel k_t, and like `noise` standardized. The model computes in float64 on the CPU: `.to()` leaves
+    it as it is.
 
     Args:
         task_gps: The meta-tasks' posteriors.
@@ -61,6 +62,7 @@ class ScaMLGP(GPyTorchModel, FantasizeMixin):
     lengthscale: Tensor
     outputscale: Tensor
     noise: Tensor
+    level: Tensor
     y_offset: Tensor
     y_scale: Tensor
     _num_outputs = 1
@@ -87,9 +89,12 @@ class ScaMLGP(GPyTorchModel, FantasizeMixin):
         # With the weights in the whiteners, w_m u_m(x) costs no more than u_m(x).
         self._tasks = replace(tasks, whitener=w[:, None, None] * tasks.whitener)
         own = self._tasks.lengthscale[:, : tasks.d].reciprocal()
-        inverse = [own, self.lengthscale.reciprocal()[None]]
-        self._inverse = torch.cat(inverse)  # of the stationary kernels, the residual's last
-        self._scales = torch.cat([w.square() * tasks.outputscale, self.outputscale.reshape(1)])
+        residual, scales = self.lengthscale.reciprocal()[None], self.outputscale.reshape(1)
+        if self.level > 0:  # a constant is a stationary kernel of infinite lengthscale
+            residual = torch.cat([residual, torch.zeros_like(residual)])
+            scales = torch.cat([scales, self.level.reshape(1)])
+        self._inverse = torch.cat([own, residual])  # of the stationary kernels, the residual's last
+        self._scales = torch.cat([w.square() * tasks.outputscale, scales])
         X = self._X
         phi = self._features(X)
         K = self._stationary(X, X) - phi @ phi.mT
@@ -179,12 +184,13 @@ class ScaMLGP(GPyTorchModel, FantasizeMixin):
         """
         w, active = self.weights, self.weights.nonzero().flatten()
         a, b = self._X / self.lengthscale, rows.table / self.lengthscale
-        cross = self.outputscale * correlation(self.task_gps.kernel, squared_distance(a, b))
+        R = correlation(self.task_gps.kernel, squared_distance(a, b))
+        cross = self.outputscale * R + self.level
         if len(active) and len(cross):
             kept = w[active].square()
             cross = cross + torch.stack([kept @ row[active] for row in rows.covariance(self._X)])
         mean = w @ rows.mean + cross.mT @ self._gamma
-        prior = w.square() @ rows.variance + self.outputscale
+        prior = w.square() @ rows.variance + self.outputscale + self.level
         variance = (prior - (self._root @ cross).square().sum(0)).clamp_min(self._floor)
         return self.y_offset + self.y_scale * mean, self.y_scale.square() * variance
 
@@ -257,6 +263,11 @@ class ScaMLGP(GPyTorchModel, FantasizeMixin):
         """The model itself: there is one output."""
         check_outputs(idcs)
         return self
+
+    @property
+    def hyperparameters(self) -> Hyperparameters:
+        """θ_t."""
+        return Hyperparameters(self.weights, self.lengthscale, self.outputscale, self.noise, self.level)
 
     @property
     def batch_shape(self) -> torch.Size:

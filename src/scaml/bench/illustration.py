@@ -31,7 +31,6 @@ from scaml.methods import ScaML
 from scaml.methods.base import check_seed
 from scaml.normalization import Units
 from scaml.scaml_gp import ScaMLGP
-from scaml.weights import Hyperparameters
 
 __all__ = ["Illustration", "build", "compute", "draw"]
 
@@ -110,15 +109,15 @@ def compute(seed: int = 0) -> Illustration:
     prior = ScaML().meta_fit(meta, seed=seed)
     model = prior.condition(task, seed=seed)
     # The prior at the learned weights: the same model, told nothing of the test data.
-    theta = Hyperparameters(model.weights, model.lengthscale, model.outputscale, model.noise)
-    without = ScaMLGP(prior.task_gps, Task.empty(d=1), Units(model.y_offset, model.y_scale), theta)
+    units = Units(model.y_offset, model.y_scale)
+    without = ScaMLGP(prior.task_gps, Task.empty(d=1), units, model.hyperparameters)
     x = np.linspace(0.0, 1.0, _GRID)
     X = torch.from_numpy(x).unsqueeze(-1)
     gps, scale = prior.task_gps, model.y_scale.square()
     with torch.no_grad():
         standardized = gps.variance(X)
         parts = model.weights.square().unsqueeze(-1) * standardized
-        parts = torch.cat([parts, model.outputscale.expand(1, _GRID)])
+        parts = torch.cat([parts, (model.outputscale + model.level).expand(1, _GRID)])
         posterior = model.posterior(X)
         return Illustration(
             meta=meta,

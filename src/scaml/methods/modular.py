@@ -32,13 +32,18 @@ class ModularMethod(Method, Generic[Prior]):
         """Fit one GP to every past task."""
         check_meta(meta)
         seed = check_seed(seed)
-        return self.prior(meta, TaskGPs.fit(meta, kernel=self.kernel, seed=seed, n_jobs=n_jobs))
+        seen = self.seen(meta)
+        return self.prior(meta, TaskGPs.fit(seen, kernel=self.kernel, seed=seed, n_jobs=n_jobs))
 
     def restore(self, meta: MetaData, state: dict[str, Tensor]) -> Prior:
         """Condition GPs of known hyperparameters on their data."""
         check_hyperparameters(meta, state)
         with one_thread():
-            return self.prior(meta, TaskGPs.condition(meta, kernel=self.kernel, **state))
+            return self.prior(meta, TaskGPs.condition(self.seen(meta), kernel=self.kernel, **state))
+
+    def seen(self, meta: MetaData) -> MetaData:
+        """The past tasks as their GPs see them, each by itself."""
+        return meta
 
     @abstractmethod
     def prior(self, meta: MetaData, task_gps: TaskGPs) -> Prior:

@@ -6,25 +6,37 @@ Algorithm 1 of the paper: `ScaML.meta_fit` is its line 2, `ScaMLPrior.condition`
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, Literal, Self, get_args
 
 from botorch.models.model import Model
 from torch import Tensor
 
 from scaml.data import MetaData, Task
-from scaml.hyperpriors import WEIGHTS, WeightsName, check_weights
+from scaml.errors import SettingError
+from scaml.hyperpriors import TEST_TASK
 from scaml.kernels import KernelName, check_kernel
+from scaml.likeness import Likeness
 from scaml.methods.base import check_seed, check_sqrt_beta
 from scaml.methods.modular import ModularMethod, ModularPrior
-from scaml.normalization import Levels, NormalizationName, check_normalization, normalize
+from scaml.normalization import (
+    Levels,
+    NormalizationName,
+    Units,
+    check_normalization,
+    clip_tail,
+    normalize,
+)
 from scaml.parallel import one_thread
 from scaml.scaml_gp import ScaMLGP
 from scaml.table_rows import TableCache
 from scaml.task_gps import TaskGPs
-from scaml.weights import Cache, fit_weights
+from scaml.weight_priors import WeightsName, check_weights, weight_prior
+from scaml.weights import Beliefs, Cache, fit_weights
 
 __all__ = ["ScaML", "ScaMLPrior"]
+
+ResidualName = Literal["past", "paper"]
 
 
 @dataclass(frozen=True)
@@ -33,9 +45,13 @@ class ScaML(ModularMethod["ScaMLPrior"]):
 
     Args:
         kernel: "se", the ARD squared-exponential of the paper, or "matern52".
-        normalization: How y_t is scaled: "pooled", or the paper's "union".
-        weights: "positive" with the paper's Γ(1, 1), or "signed" with N(0, 1).
+        normalization: How y_t is brought to the units of the model: "clipped", "learned", "level",
+            "pooled", or the paper's "union".
+        weights: "shared" around a common value, "positive" with the paper's Γ(1, 1), or "signed" with
+            N(0, 1).
         sqrt_beta: √β of the default acquisition function, UCB.
+        residual: How large and how smooth the difference from the past is expected to be: "past", as
+            the past tasks differ from each other, or "paper", the log-normals of its appendix.
     """
 
     publication: ClassVar[str] = "Tighineanu et al., AISTATS 2024"
@@ -46,15 +62,39 @@ class ScaML(ModularMethod["ScaMLPrior"]):
     normalization: NormalizationName = "pooled"
     weights: WeightsName = "positive"
     sqrt_beta: float = 3.0
+    residual: ResidualName = "paper"
 
     def __post_init__(self) -> None:
         check_kernel(self.kernel)
         check_normalization(self.normalization)
         check_weights(self.weights)
+        if self.residual not in get_args(ResidualName):
+            raise SettingError(f"residual is {self.residual!r}; choose 'past' or 'paper'.")
         check_sqrt_beta(self.sqrt_beta)
 
+    @classmethod
+    def paper(cls) -> Self:
+        """The setting of the paper, to the letter."""
+        return cls("se", normalization="union", weights="positive", residual="paper", sqrt_beta=3.0)
+
     def prior(self, meta: MetaData, task_gps: TaskGPs) -> ScaMLPrior:
-        return ScaMLPrior(self, meta, task_gps, Levels.of([task.y for task in meta]))
+        levels = Levels.of_best if self.normalization == "clipped" else Levels.of
+        beliefs = self._beliefs(meta, task_gps)
+        return ScaMLPrior(self, meta, task_gps, levels([task.y for task in meta]), beliefs)
+
+    def _beliefs(self, meta: MetaData, task_gps: TaskGPs) -> Beliefs:
+        """What holds of every new task."""
+        if self.residual == "paper":
+            return Beliefs(weight_prior(self.weights), TEST_TASK)
+        alike = Likeness.of(self.seen(meta), task_gps)
+        share = float(alike.share), float(alike.share_spread)
+        return Beliefs(weight_prior(self.weights, *share), alike.kernel_priors())
+
+    def seen(self, meta: MetaData) -> MetaData:
+        """With bad values clipped, if so asked."""
+        if self.normalization != "clipped":
+            return meta
+        return meta.with_values([clip_tail(task.y) for task in meta])
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +103,7 @@ class ScaMLPrior(ModularPrior):
 
     method: ScaML
     levels: Levels
+    beliefs: Beliefs
     tables: TableCache = field(default_factory=TableCache, repr=False)
 
     def condition(self, task: Task, *, seed: int = 0) -> ScaMLGP:
@@ -70,12 +111,13 @@ class ScaMLPrior(ModularPrior):
         self.check_task(task)
         seed = check_seed(seed)
         with one_thread():
-            units = normalize(self.method.normalization, task.y, self.levels)
+            scaling = normalize(self.method.normalization, task.y, self.levels)
             mean, covariance = self.task_gps.posterior(task.X)
-            z = (task.y - units.offset) / units.scale
+            z = (task.y - scaling.offset) / scaling.scale
             cache = Cache(X=task.X, z=z, mean=mean, covariance=covariance.flatten(1))
-            theta = fit_weights(self.method.kernel, cache, WEIGHTS[self.method.weights], seed=seed)
-            return ScaMLGP(self.task_gps, task, units, theta)
+            beliefs = replace(self.beliefs, level=float(scaling.level), spread=scaling.spread)
+            theta, factor = fit_weights(self.method.kernel, cache, beliefs, seed=seed)
+            return ScaMLGP(self.task_gps, task, Units(scaling.offset, factor * scaling.scale), theta)
 
     def on_table(self, model: Model, table: Tensor) -> tuple[Tensor, Tensor] | None:
         """From the meta-tasks at the rows, which are computed once for a table."""

@@ -10,7 +10,6 @@ from scaml.data import Task
 from scaml.normalization import Units
 from scaml.parallel import one_thread
 from scaml.scaml_gp import ScaMLGP
-from scaml.weights import Hyperparameters
 
 __all__ = ["BAND", "before_data", "moments"]
 
@@ -30,6 +29,6 @@ def moments(model: Model, X: Tensor) -> tuple[Tensor, Tensor]:
 
 def before_data(model: ScaMLGP) -> ScaMLGP:
     """The prior of Theorem 1 at the learned weights: the same model, told nothing of the test data."""
-    theta = Hyperparameters(model.weights, model.lengthscale, model.outputscale, model.noise)
+    units = Units(model.y_offset, model.y_scale)
     nothing = Task.empty(d=model.lengthscale.shape[-1])
-    return ScaMLGP(model.task_gps, nothing, Units(model.y_offset, model.y_scale), theta)
+    return ScaMLGP(model.task_gps, nothing, units, model.hyperparameters)

@@ -114,7 +114,7 @@ class Parts:
             _, variance = self.own.own.moments(X.unsqueeze(-2))
             parts[-1] = self.own.own_spread**2 * variance.reshape(-1)
         else:
-            parts[-1] = self.own.outputscale
+            parts[-1] = self.own.outputscale + self.own.level
         return self.scale**2 * parts
 
 

@@ -1,0 +1,97 @@
+r"""How alike the past tasks are, which is how alike the new one will be.
+
+Every past task is explained by the average of the others, as if it were the test-task: with $a_m(x)$
+the mean of the other tasks' $\mu_k(x)$, centered over X_m, least squares gives its share $c_m$ and the
+variance $v_m$ that is left over,
+
+$$z_m \approx c_m a_m(X_m), \qquad v_m = \operatorname{mean} (z_m - c_m a_m(X_m))^2,$$
+
+in the standardized units of the task. Mean and spread of c_m over the tasks are those of c, the common
+value of the weights; mean and spread of log v_m are those of the residual's log variance. What is left
+over is about as smooth and as noisy as the tasks themselves: the priors of the residual's lengthscales
+and of the noise have mean and spread of the past tasks' own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from scaml.data import MetaData
+from scaml.hyperpriors import KernelPriors, LogScale
+from scaml.task_gps import TaskGPs
+
+__all__ = ["Likeness"]
+
+# What is believed of tasks of which nothing is known, and how many tasks that belief is worth.
+_SHARE, _RESIDUAL, _LENGTHSCALE, _NOISE = 1.0, -1.0, -0.7, -7.0
+_WORTH = 1.0
+_SHARE_SPREAD, _RESIDUAL_SPREAD, _KERNEL_SPREAD = 0.3, 0.5, 0.5  # at least
+_RIDGE = 0.05  # added to the variance of an average: a flat one explains nothing
+_LEAST_RESIDUAL = 1e-4
+_MOST_ENTRIES = 2**28  # of kernel matrices: a few seconds
+_FEWEST_ROWS = 4
+
+
+@dataclass(frozen=True, eq=False)
+class Likeness:
+    """Mean and spread over the past tasks."""
+
+    share: Tensor  # mean of c_m
+    share_spread: Tensor
+    residual: LogScale  # of v_m
+    lengthscale: LogScale  # d of them
+    noise: LogScale
+
+    @classmethod
+    def of(cls, meta: MetaData, gps: TaskGPs) -> Likeness:
+        """Explain every task by the others. Tasks that lack a column of the space are not asked.
+
+        Args:
+            meta: The past tasks, as their GPs have seen them.
+            gps: The GPs.
+        """
+        asked = [m for m, task in enumerate(meta) if task.known.all() and task.n > 1]
+        found = torch.empty(0, 2, dtype=torch.float64)
+        if len(meta) > 1 and asked:
+            entries = len(asked) * len(meta) * gps.X.shape[1]
+            rows = max(_FEWEST_ROWS, _MOST_ENTRIES // entries)
+            found = torch.stack([_explained(m, meta, gps, rows) for m in asked])
+        log_v = found[:, 1].clamp_min(_LEAST_RESIDUAL).log()
+        log_ell = gps.lengthscale[:, : gps.d].log()
+        return cls(
+            *_pooled(found[:, 0], _SHARE, _SHARE_SPREAD),
+            LogScale(*_pooled(log_v, _RESIDUAL, _RESIDUAL_SPREAD)),
+            LogScale(*_pooled(log_ell, _LENGTHSCALE, _KERNEL_SPREAD)),
+            LogScale(*_pooled(gps.noise.log(), _NOISE, _KERNEL_SPREAD)),
+        )
+
+    def kernel_priors(self) -> KernelPriors:
+        """Those of the test-task's residual and noise."""
+        return KernelPriors(self.lengthscale, self.residual, self.noise)
+
+
+def _explained(m: int, meta: MetaData, gps: TaskGPs, rows: int) -> Tensor:
+    """c_m and v_m."""
+    task = meta[m]
+    chosen = torch.linspace(0, task.n - 1, min(rows, task.n), dtype=torch.float64).round().long()
+    z = (task.y[chosen] - gps.y_mean[m]) / gps.y_std[m]
+    means = gps.mean(task.X[chosen])
+    average = (means.sum(0) - means[m]) / (len(meta) - 1)
+    average, z = average - average.mean(), z - z.mean()
+    share = (z * average).mean() / (average.square().mean() + _RIDGE)
+    return torch.stack([share, (z - share * average).square().mean()])
+
+
+def _pooled(values: Tensor, center: float, spread: float) -> tuple[Tensor, Tensor]:
+    """Mean and spread of every column, drawn to what is believed anyway the more, the fewer there are.
+
+    Infinite values, of tasks that do not know the column, are left out.
+    """
+    there = values.isfinite()
+    total = there.sum(0) + _WORTH
+    mean = (values.where(there, 0.0).sum(0) + _WORTH * center) / total
+    squares = (values - mean).where(there, 0.0).square().sum(0) + _WORTH * (center - mean).square()
+    return mean, (squares / total + spread**2).sqrt()
