@@ -236,7 +236,9 @@ def test_the_level_is_a_random_effect_of_the_variance_between_tasks() -> None:
     means = np.array([np.mean(values) for values in TASKS])
     W = np.mean([np.var(values, ddof=1) for values in TASKS])
     assert_units(Units(*found[:2]), means.mean(), np.sqrt(W))
-    assert found.level.item() == pytest.approx(np.var(means, ddof=1) / W, rel=1e-12)
+    # Of one more task: its own variance, that of the mean of three, and what three know of either.
+    B = np.var(means, ddof=1) * (1 + 1 / 3) * 4 / 2
+    assert found.level.item() == pytest.approx(B / W, rel=1e-12)
     assert found.spread == 0.0
 
 
@@ -244,8 +246,10 @@ def test_the_scale_is_learned_around_that_of_the_tasks() -> None:
     found = scaling("learned", NEW, TASKS)
     deviations = np.log([np.std(values, ddof=1) for values in TASKS])
     assert found.scale.item() == pytest.approx(np.exp(deviations.mean()), rel=1e-12)
-    assert found.spread == pytest.approx(np.sqrt(np.var(deviations, ddof=1) + 0.3**2), rel=1e-12)
-    B = np.var([np.mean(values) for values in TASKS], ddof=1)
+    more = (1 + 1 / 3) * 4 / 2
+    spread = np.sqrt(more * np.var(deviations, ddof=1) + 0.3**2)
+    assert found.spread == pytest.approx(spread, rel=1e-12)
+    B = more * np.var([np.mean(values) for values in TASKS], ddof=1)
     assert found.level.item() == pytest.approx(B / found.scale.item() ** 2, rel=1e-12)
 
 

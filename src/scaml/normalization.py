@@ -184,6 +184,8 @@ def _pooled(y: Tensor, levels: Levels) -> Units:
 
 def _random_effect(y: Tensor, levels: Levels, *, learned: bool) -> Scaling:
     within, between = levels.within_and_between()
+    if len(levels.mean) > 1 and between > 0:
+        between = _one_more(levels.mean)
     scale = _first_positive(within.sqrt(), between.sqrt(), _deviation(y), levels.mean.mean().abs())
     spread = 0.0
     varied = levels.deviation[levels.deviation > _SMALLEST_SCALE].log()
@@ -192,7 +194,7 @@ def _random_effect(y: Tensor, levels: Levels, *, learned: bool) -> Scaling:
         if len(varied):
             scale = varied.mean().exp()
         if len(varied) > 1:
-            spread = float((varied.var() + _LEAST_SPREAD**2).sqrt())
+            spread = float((_one_more(varied) + _LEAST_SPREAD**2).sqrt())
     # What exceeds a level that nobody knows is only a burden on the digits of K: that part is settled
     # by the mean of y_t, shrunk as in "pooled".
     known = torch.minimum(between, _UNKNOWN_LEVEL * scale.square())
@@ -200,6 +202,12 @@ def _random_effect(y: Tensor, levels: Levels, *, learned: bool) -> Scaling:
     if len(y):
         offset = offset + (between - known) / (between + scale.square()) * (y.mean() - offset)
     return Scaling(offset, scale, known / scale.square(), spread)
+
+
+def _one_more(values: Tensor) -> Tensor:
+    """The variance to expect of one more value, which the mean of a few does not know well."""
+    n = len(values)
+    return values.var() * (1.0 + 1.0 / n) * (n + 1.0) / (n - 1.0)
 
 
 def _first_positive(*scales: Tensor) -> Tensor:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -27,7 +28,16 @@ from scaml.likelihood import negative_log_likelihood
 from scaml.minimize import minimize
 from scaml.weight_priors import WeightPrior
 
-__all__ = ["Beliefs", "Cache", "Hyperparameters", "fit_weights", "negative_log_posterior"]
+__all__ = [
+    "Beliefs",
+    "Cache",
+    "Found",
+    "Hyperparameters",
+    "fit_weights",
+    "most_probable",
+    "negative_log_posterior",
+    "parts",
+]
 
 
 # The solver sees the weights this much enlarged: the likelihood bends faster in them than in
@@ -87,6 +97,15 @@ class Cache:
     covariance: Tensor  # M x n², Σ_m(X_t, X_t)
 
 
+class Found(NamedTuple):
+    """The most probable x = (w, c, s, log ℓ, log o, log σ²), the sign of w, and the bounds of x."""
+
+    x: Tensor
+    sign: float
+    lower: Tensor
+    upper: Tensor
+
+
 def negative_log_posterior(
     kernel: KernelName, cache: Cache, beliefs: Beliefs, x: Tensor, sign: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
@@ -132,14 +151,23 @@ def negative_log_posterior(
 
 
 def fit_weights(
-    kernel: KernelName, cache: Cache, beliefs: Beliefs, *, seed: int
+    kernel: KernelName, cache: Cache, beliefs: Beliefs, *, seed: int, n_starts: int = STARTS
 ) -> tuple[Hyperparameters, Tensor]:
     """θ_t* and e^s. Without data there is nothing to fit: equal weights and the priors' centers."""
+    found = most_probable(kernel, cache, beliefs, seed=seed, n_starts=n_starts)
+    return parts(found.x, found.sign, len(cache.mean), beliefs)
+
+
+def most_probable(
+    kernel: KernelName, cache: Cache, beliefs: Beliefs, *, seed: int, n_starts: int = STARTS
+) -> Found:
+    """The best of several searches for θ_t."""
     tasks, n = cache.mean.shape
     d = cache.X.shape[-1]
-    starts = _starts(cache, beliefs, torch.Generator().manual_seed(seed))
+    starts = _starts(cache, beliefs, torch.Generator().manual_seed(seed), n_starts)
+    lower, upper = _bounds(tasks, d, beliefs, starts[0, tasks])
     if n == 0:
-        return _parts(starts[0], tasks, beliefs)
+        return Found(starts[0], 1.0, lower, upper)
     unit = torch.ones(tasks + 2 + d + 2, dtype=torch.float64)
     unit[:tasks] = _WEIGHT_UNIT
 
@@ -155,7 +183,6 @@ def fit_weights(
         value, slope = negative_log_posterior(kernel, cache, beliefs, x / unit, signs)
         return value / n, slope / (n * unit)
 
-    lower, upper = _bounds(tasks, d, beliefs, starts[0, tasks])
     with torch.inference_mode():
         best = minimize(
             objective, starts * unit, lower * unit, upper * unit, mirrored, same_basin=_SAME_BASIN
@@ -166,15 +193,14 @@ def fit_weights(
             "No start gave a positive definite kernel matrix for the test-task; look for values of "
             "its X or y that dwarf the others."
         )
-    x = best.x[which].clone() / unit
-    x[:tasks] *= 1.0 - 2.0 * which
-    return _parts(x, tasks, beliefs)
+    return Found(best.x[which].clone() / unit, 1.0 - 2.0 * which, lower, upper)
 
 
-def _parts(x: Tensor, tasks: int, beliefs: Beliefs) -> tuple[Hyperparameters, Tensor]:
+def parts(x: Tensor, sign: float, tasks: int, beliefs: Beliefs) -> tuple[Hyperparameters, Tensor]:
+    """θ_t and e^s of x."""
     kernel, scale = x[tasks + 2 :].exp(), x[tasks + 1].exp()
     level = beliefs.level / scale.square()
-    return Hyperparameters(x[:tasks], kernel[:-2], kernel[-2], kernel[-1], level), scale
+    return Hyperparameters(sign * x[:tasks], kernel[:-2], kernel[-2], kernel[-1], level), scale
 
 
 def _bounds(tasks: int, d: int, beliefs: Beliefs, common: Tensor) -> tuple[Tensor, Tensor]:
@@ -187,11 +213,11 @@ def _bounds(tasks: int, d: int, beliefs: Beliefs, common: Tensor) -> tuple[Tenso
     return lower, torch.cat([torch.full_like(weights, torch.inf), common + far, off, upper])
 
 
-def _starts(cache: Cache, beliefs: Beliefs, generator: torch.Generator) -> Tensor:
-    """`STARTS x (M + 2 + d + 2)`: what holds without data first, then draws from the priors."""
-    theta = beliefs.kernel.starts(STARTS, cache.X.shape[-1], generator)
-    w, c = beliefs.weights.starts(STARTS, _explains(cache), generator)
-    s = torch.zeros(STARTS, 1, dtype=torch.float64)
+def _starts(cache: Cache, beliefs: Beliefs, generator: torch.Generator, n: int = STARTS) -> Tensor:
+    """`n x (M + 2 + d + 2)`: what holds without data first, then draws from the priors."""
+    theta = beliefs.kernel.starts(n, cache.X.shape[-1], generator)
+    w, c = beliefs.weights.starts(n, _explains(cache), generator)
+    s = torch.zeros(n, 1, dtype=torch.float64)
     return torch.cat([w, c.unsqueeze(-1), s, theta], dim=-1)
 
 

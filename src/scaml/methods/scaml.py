@@ -14,6 +14,7 @@ from torch import Tensor
 
 from scaml.data import MetaData, Task
 from scaml.errors import SettingError
+from scaml.fit import STARTS
 from scaml.hyperpriors import TEST_TASK
 from scaml.kernels import KernelName, check_kernel
 from scaml.likeness import Likeness
@@ -22,6 +23,7 @@ from scaml.methods.modular import ModularMethod, ModularPrior
 from scaml.normalization import (
     Levels,
     NormalizationName,
+    Scaling,
     Units,
     check_normalization,
     clip_tail,
@@ -104,6 +106,7 @@ class ScaMLPrior(ModularPrior):
     method: ScaML
     levels: Levels
     beliefs: Beliefs
+    starts: int = STARTS  # of the search for the test-task's hyperparameters
     tables: TableCache = field(default_factory=TableCache, repr=False)
 
     def condition(self, task: Task, *, seed: int = 0) -> ScaMLGP:
@@ -111,13 +114,18 @@ class ScaMLPrior(ModularPrior):
         self.check_task(task)
         seed = check_seed(seed)
         with one_thread():
-            scaling = normalize(self.method.normalization, task.y, self.levels)
-            mean, covariance = self.task_gps.posterior(task.X)
-            z = (task.y - scaling.offset) / scaling.scale
-            cache = Cache(X=task.X, z=z, mean=mean, covariance=covariance.flatten(1))
-            beliefs = replace(self.beliefs, level=float(scaling.level), spread=scaling.spread)
-            theta, factor = fit_weights(self.method.kernel, cache, beliefs, seed=seed)
+            scaling, cache, beliefs = self.prepare(task)
+            kernel = self.method.kernel
+            theta, factor = fit_weights(kernel, cache, beliefs, seed=seed, n_starts=self.starts)
             return ScaMLGP(self.task_gps, task, Units(scaling.offset, factor * scaling.scale), theta)
+
+    def prepare(self, task: Task) -> tuple[Scaling, Cache, Beliefs]:
+        """Units, line 3 of Algorithm 1 and p(θ_t): all that the likelihood of the task needs."""
+        scaling = normalize(self.method.normalization, task.y, self.levels)
+        mean, covariance = self.task_gps.posterior(task.X)
+        z = (task.y - scaling.offset) / scaling.scale
+        cache = Cache(X=task.X, z=z, mean=mean, covariance=covariance.flatten(1))
+        return scaling, cache, replace(self.beliefs, level=float(scaling.level), spread=scaling.spread)
 
     def on_table(self, model: Model, table: Tensor) -> tuple[Tensor, Tensor] | None:
         """From the meta-tasks at the rows, which are computed once for a table."""

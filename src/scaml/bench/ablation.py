@@ -1,0 +1,116 @@
+"""What a choice is worth: ratios of regret over problems, and on families that it was not chosen on.
+
+A ratio is the mean cumulative regret of a method over that of a reference, on the runs that both have;
+regrets on a table are counted in its span. Below 1 the method is better.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from scaml.bench.families import FAMILIES
+from scaml.bench.safety import SAFETY
+from scaml.errors import SettingError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["family_of", "geometric_mean", "kind_of", "leave_one_family_out", "overview", "ratios"]
+
+
+def family_of(problem: str) -> str:
+    """Problems of one family are no evidence for each other: they share tasks or formulas."""
+    if problem in SAFETY:
+        return "safety"
+    for family in ("fcnet", "hartmann"):
+        if problem.startswith(family):
+            return family
+    return problem
+
+
+def kind_of(problem: str) -> str:
+    """Whether it is of the tables, synthetic, or of the safety families."""
+    if problem in SAFETY:
+        return "safety"
+    if problem in FAMILIES:
+        return "synthetic"
+    return "tables"
+
+
+def ratios(frame: pd.DataFrame, reference: str, evaluations: int | None = None) -> pd.DataFrame:
+    """Ratios to the reference, a row a method and a column a setting (problem, meta-tasks, points).
+
+    Args:
+        frame: The results, one row an evaluation.
+        reference: The method that the others are compared with.
+        evaluations: How many of each run count; None for all.
+
+    Raises:
+        SettingError: If the reference has no results.
+    """
+    import pandas as pd
+
+    if evaluations is not None:
+        frame = frame[frame["step"] <= evaluations]
+    unit = frame["span"].fillna(1.0).replace(0.0, 1.0)
+    setting = ["problem", "meta_tasks", "points"]
+    regrets = frame.assign(regret=frame["regret"] / unit)
+    sums = regrets.groupby([*setting, "run", "method"])["regret"].sum().unstack("method")
+    if reference not in sums:
+        raise SettingError(
+            f"The results have no method {reference!r}; compare with one of {', '.join(sums)}."
+        )
+    found = {}
+    for method in sums:
+        pair = sums[[method, reference]].dropna() if method != reference else sums[[method]].dropna()
+        means = pair.groupby(level=setting).mean()
+        found[method] = means[method] / means[reference]
+    return pd.DataFrame(found).T
+
+
+def geometric_mean(values: pd.Series[float]) -> float:
+    """Of what is there; not a number where nothing is."""
+    logs = [math.log(value) for value in values.dropna() if value > 0]
+    return math.exp(math.fsum(logs) / len(logs)) if logs else math.nan
+
+
+def leave_one_family_out(table: pd.DataFrame) -> pd.DataFrame:
+    """For every family, the method that is best without it, and what that one is worth on it.
+
+    Args:
+        table: Ratios; methods that miss a setting are left out.
+
+    Returns:
+        One row a family: `chosen` and `ratio`, the geometric mean over the family's settings.
+    """
+    import pandas as pd
+
+    whole = table.dropna()
+    families = pd.Series([family_of(problem) for problem, *_ in whole.columns], index=whole.columns)
+    rows = {}
+    for family in dict.fromkeys(families):
+        inside = families == family
+        elsewhere = whole.loc[:, ~inside].apply(geometric_mean, axis=1)
+        chosen = elsewhere.idxmin()
+        rows[family] = {"chosen": chosen, "ratio": geometric_mean(whole.loc[chosen, inside])}
+    return pd.DataFrame(rows).T
+
+
+def overview(table: pd.DataFrame) -> pd.DataFrame:
+    """Of every method: geometric means over tables, synthetic and safety families, and its worst table.
+
+    Args:
+        table: Ratios.
+    """
+    import pandas as pd
+
+    kinds = pd.Series([kind_of(problem) for problem, *_ in table.columns], index=table.columns)
+    columns = {
+        kind: table.loc[:, kinds == kind].apply(geometric_mean, axis=1)
+        for kind in ("tables", "synthetic", "safety")
+        if (kinds == kind).any()
+    }
+    if (kinds == "tables").any():
+        columns["worst table"] = table.loc[:, kinds == "tables"].max(axis=1)
+    return pd.DataFrame(columns)
