@@ -7,7 +7,7 @@ export OMP_NUM_THREADS := 1
 export OPENBLAS_NUM_THREADS := 1
 export MKL_NUM_THREADS := 1
 
-.PHONY: help demo test lint format docs speed sampler-speed spaces transfer methods methods-speed study clean
+.PHONY: help demo test lint format docs speed sampler-speed spaces transfer methods-speed study clean
 
 help: ## Show this list.
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -48,11 +48,8 @@ spaces: $(READY) ## Regret where spaces differ; writes benchmarks/spaces.json (a
 transfer: $(READY) ## Old studies of real data against TPE and GP; writes benchmarks/optuna_transfer.json.
 	$(BIN)/python -m benchmarks.optuna_transfer
 
-methods: $(READY) ## Regret of all methods; writes benchmarks/methods.json (about an hour; goes on where it was stopped).
-	$(BIN)/python -m benchmarks.methods
-
 methods-speed: $(READY) ## A step of every ensemble, the training of every network; writes benchmarks/methods_speed.json.
-	$(BIN)/python -m benchmarks.methods --costs
+	$(BIN)/python -m benchmarks.methods_speed
 
 study: $(READY) ## The paper's study into results/ (many hours; goes on where it was stopped).
 	$(BIN)/scaml bench paper --figure synthetic --runs 16 --jobs 2 --out results

@@ -20,7 +20,7 @@ from scaml.errors import SettingError, StudyError
 if TYPE_CHECKING:
     from scaml.bench.settings import Setting
 
-__all__ = ["app", "spread"]
+__all__ = ["Methods", "Out", "Runs", "app", "needs_extra", "run_settings", "spread"]
 
 app = typer.Typer(
     name="bench",
@@ -77,7 +77,7 @@ def spread(words: Sequence[str]) -> list[str]:
 @app.command("list", epilog="Example: scaml bench list")
 def list_problems(as_json: AsJson = False) -> None:
     """List the problems: dimension, tasks, points, and the paper's settings of each."""
-    with _needs_extra(), progress(as_json):
+    with needs_extra(), progress(as_json):
         from scaml.bench.problems import PROBLEMS
 
     names = ("problem", "title", "d", "tasks", "points", "M", "N_m", "evaluations")
@@ -135,7 +135,7 @@ def run(
     Within a run all methods get the same meta-data, test function and noise. Every finished run of a
     method is kept. The numbers do not depend on --jobs.
     """
-    with _needs_extra():
+    with needs_extra():
         from scaml.bench.results import check_same
         from scaml.bench.settings import Setting
 
@@ -143,7 +143,7 @@ def run(
             Setting.of(name, meta_tasks, points, evaluations) for name in dict.fromkeys(problems)
         ]
         check_same(out, settings)
-        _study(out, settings, methods, runs, jobs, quiet)
+        run_settings(out, settings, methods, runs, jobs, quiet)
 
 
 @app.command(epilog="Example: scaml bench paper --figure synthetic --runs 16 --jobs 2 --out runs")
@@ -165,12 +165,12 @@ def paper(
 
     Goes on where a stopped command was. The paper has 128 runs, and 256 of the tables.
     """
-    with _needs_extra():
+    with needs_extra():
         from scaml.bench.settings import FIGURES, figure_settings
 
         settings = figure_settings(figure)
         if settings:
-            _study(out, settings, methods, runs, jobs, quiet)
+            run_settings(out, settings, methods, runs, jobs, quiet)
         for name in FIGURES[:-1] if figure == "all" else (figure,):
             _draw(out, name, out / _DRAWN, quiet)
 
@@ -192,7 +192,7 @@ def plot(
     quiet: Quiet = False,
 ) -> None:
     """Draw results as PNG and PDF: mean regret and its standard error over evaluations."""
-    with _needs_extra():
+    with needs_extra():
         _draw(results, figure, results / _DRAWN if out is None else out, quiet)
 
 
@@ -213,7 +213,7 @@ def table(
     """
     if style not in _FORMATS:
         raise SettingError(f"--format is {style!r}; choose one of {', '.join(_FORMATS)}.")
-    with _needs_extra(), progress():
+    with needs_extra(), progress():
         from scaml.bench import summary
         from scaml.bench.results import read
 
@@ -240,7 +240,7 @@ def build(
 
     Takes 10 to 60 minutes on one core. Goes on where a stopped command was.
     """
-    with _needs_extra():
+    with needs_extra():
         from scaml.bench.building import build as build_table
         from scaml.bench.building import data_sets
 
@@ -251,7 +251,7 @@ def build(
     typer.echo(f"Table: {path}")
 
 
-def _study(
+def run_settings(
     out: Path,
     settings: Sequence[Setting],
     methods: list[str] | None,
@@ -259,6 +259,7 @@ def _study(
     jobs: int,
     quiet: bool,
 ) -> None:
+    """Run what is missing, show how far it is, and say where the results are."""
     from scaml.bench.history import provenance
     from scaml.bench.runner import run_study
     from scaml.bench.settings import PAPER_METHODS
@@ -298,7 +299,8 @@ def _tell(damaged: Sequence[Path]) -> None:
 
 
 @contextmanager
-def _needs_extra() -> Iterator[None]:
+def needs_extra() -> Iterator[None]:
+    """What is imported inside may need packages of the extra `bench`."""
     try:
         yield
     except ModuleNotFoundError as error:
