@@ -334,6 +334,11 @@ def test_clipping_does_not_stretch_a_plateau() -> None:
     assert z[:80].max() - z[:80].min() < 0.02
 
 
+def test_clipping_does_not_rank_rounding_errors() -> None:
+    z = clip_tail(tensor([0.1 + 0.2, 0.3, 0.3, 0.1 + 0.2, 0.3]))
+    assert z.max() - z.min() < 1e-12
+
+
 @pytest.mark.parametrize("values", [[2.0, 2.0], [0.0, 0.0, 0.0], [1.0, 2.0], [1.0, 2.0, 2.0, 2.0]])
 def test_clipping_few_or_equal_values(values: list[float]) -> None:
     z = clip_tail(tensor(values))

@@ -120,7 +120,12 @@ class Levels(NamedTuple):
         """
         lines = [_best_quarter(y) for y in values]
         clipped = [clip_tail(y) for y in values]
-        return cls.of([offset + slope * z for (offset, slope), z in zip(lines, clipped, strict=True)])
+        return cls.of(
+            [
+                quartile + slope * (z - _Z_QUARTILE)
+                for (quartile, slope), z in zip(lines, clipped, strict=True)
+            ]
+        )
 
     def within_and_between(self) -> tuple[Tensor, Tensor]:
         """W and B. One past task says nothing of B; it is then taken as W."""
@@ -138,13 +143,12 @@ def normalize(normalization: NormalizationName, y: Tensor, levels: Levels) -> Sc
 
 
 def _best_quarter(y: Tensor) -> tuple[Tensor, Tensor]:
-    """Offset and slope of y over its Gaussian copula z, by least squares through the upper quartile."""
+    """The upper quartile of y, and the slope of y over its Gaussian copula above it."""
     z, quartile = gaussian_copula(y), torch.quantile(y, _QUARTILE)
     better = (y > quartile) & (z > _Z_QUARTILE)
     above = z[better] - _Z_QUARTILE
     slope = (above * (y[better] - quartile)).sum() / above.square().sum().clamp_min(_SMALLEST_SCALE)
-    slope = _rounded(slope, y.abs().max())
-    return quartile - _Z_QUARTILE * slope, slope
+    return quartile, _rounded(slope, y.abs().max())
 
 
 def clip_tail(y: Tensor) -> Tensor:
@@ -153,8 +157,8 @@ def clip_tail(y: Tensor) -> Tensor:
     Losses of real tasks have tails that hide all differences between good points, while those of others
     have peaks that ranks would level: distances between good points stay as they are.
     """
-    offset, slope = _best_quarter(y)
-    z = (y - offset) / _first_positive(slope, _deviation(y), y.abs().max())
+    quartile, slope = _best_quarter(y)
+    z = _Z_QUARTILE + (y - quartile) / _first_positive(slope, _deviation(y), y.abs().max())
     ranked = gaussian_copula(y).clamp_max(_Z_QUARTILE)
     return torch.where(z < _Z_QUARTILE, torch.maximum(z, ranked), z)
 

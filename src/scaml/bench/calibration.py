@@ -68,11 +68,12 @@ def calibrate(
         if contestant(name).method is None:
             raise SettingError(f"{name!r} predicts nothing; give a method with a model.")
     units = [_Unit(*key) for key in product(problems, methods, range(runs))]
+    report = progress or (lambda done, total: None)
+    report(0, len(units))
     rows: list[dict[str, str | int | float]] = []
     for done, found in enumerate(each(_coverage, units, n_jobs), start=1):
         rows += found
-        if progress is not None:
-            progress(done, len(units))
+        report(done, len(units))
     order = ["problem", "method", "run", "observations", "level"]
     return pd.DataFrame(rows).sort_values(order, ignore_index=True)
 

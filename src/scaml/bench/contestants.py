@@ -35,7 +35,7 @@ class Contestant:
 
 _OURS: dict[str, Method | None] = {
     "scaml": ScaML(),
-    "scaml-paper": ScaML(normalization="union"),
+    "scaml-paper": ScaML.paper(),
     **{
         name.lower(): getattr(methods, name)()
         for name in ("GPBO", "RGPE", "SGPT", "StackGP", "ABLR", "RMGPUCB", "FSBO", "GC3P", "MTGP")
@@ -47,7 +47,10 @@ CONTESTANTS = tuple(_OURS)
 
 
 def contestant(name: str) -> Contestant:
-    """A method by its name, or by file and class as in "./mine.py:Mine".
+    """A method by its name.
+
+    Or by what it does otherwise than the default, as in "kernel=matern52", or by file and class, as in
+    "./mine.py:Mine".
 
     Raises:
         SettingError: If there is no such method, with what was probably meant.
@@ -55,6 +58,8 @@ def contestant(name: str) -> Contestant:
     if name in _OURS:
         method = _OURS[name]
         return Contestant(name, method, "random search" if method is None else repr(method))
+    if "=" in name and not name.partition(":")[0].endswith(".py"):
+        return _choice(name)
     path, colon, cls = name.rpartition(":")
     if not colon or not path.endswith(".py"):
         raise SettingError(
@@ -62,6 +67,19 @@ def contestant(name: str) -> Contestant:
             "your own is named by its file and class, as in ./mine.py:Mine."
         )
     return _from_file(name, Path(path), cls)
+
+
+def _choice(name: str) -> Contestant:
+    from scaml.bench.choices import choices
+
+    known = choices()
+    if name not in known:
+        raise SettingError(
+            f"There is no choice {name!r}; did you mean {nearest(name, known)!r}? The default itself "
+            "is called scaml."
+        )
+    method = known[name].method
+    return Contestant(name, method, repr(method))
 
 
 def _from_file(name: str, path: Path, cls: str) -> Contestant:

@@ -33,9 +33,9 @@ app.command(epilog="Example: scaml suggest runs.csv --task new -n 3 --out next.c
 app.command(epilog="Example: scaml report runs.csv --task new --out report.html")(report)
 app.command(epilog="Example: scaml demo --family hartmann6 --seed 1 --out figures")(demo)
 app.command(epilog="Example: scaml methods")(methods)
-bench.app.command(
-    epilog="Example: scaml bench ablate svm --methods kernel=matern52 --runs 2 --out choices"
-)(evidence.ablate)
+bench.app.command(epilog="Example: scaml bench ablate svm --methods sqrt-beta=1 --out choices")(
+    evidence.ablate
+)
 bench.app.command(epilog="Example: scaml bench calibrate svm --methods scaml gpbo --runs 2")(
     evidence.calibrate
 )

@@ -258,8 +258,10 @@ def run_settings(
     runs: int,
     jobs: int,
     quiet: bool,
+    *,
+    tell: bool = True,
 ) -> None:
-    """Run what is missing, show how far it is, and say where the results are."""
+    """Run what is missing, show how far it is, and tell where the results are."""
     from scaml.bench.history import provenance
     from scaml.bench.runner import run_study
     from scaml.bench.settings import PAPER_METHODS
@@ -276,7 +278,8 @@ def run_settings(
             f"with {first.reason.splitlines()[0]} (see {first.log}); the others are kept, and the "
             "same command tries these again."
         )
-    typer.echo(f"Results: {out}, {study.finished} runs; see scaml bench table {out}")
+    if tell:
+        typer.echo(f"Results: {out}, {study.finished} runs; see scaml bench table {out}")
 
 
 def _draw(results: Path, figure: str, out: Path, quiet: bool) -> None:

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from scaml.cli.bench import Methods, Out, Runs, needs_extra, run_settings
-from scaml.cli.terminal import AsJson, Jobs, Quiet, print_json, progress, unwritable
+from scaml.cli.terminal import AsJson, Jobs, Quiet, integer, print_json, progress, unwritable
 from scaml.errors import SettingError
 
 if TYPE_CHECKING:
@@ -23,22 +23,23 @@ _REFERENCE = "scaml"
 _BESIDE = (_REFERENCE, "scaml-paper", "gpbo")
 Problems = Annotated[
     list[str] | None,
-    typer.Argument(
-        metavar="[PROBLEM]...", help="Names; see scaml bench list. All that fit by default."
-    ),
+    typer.Argument(metavar="[PROBLEM]...", help="Names; see scaml bench list. All by default."),
 ]
 
 
 def ablate(
     problems: Problems = None,
     methods: Methods = None,
+    evaluations: Annotated[
+        int, typer.Option(metavar="INT", parser=integer, help="Of the test-task.")
+    ] = _EVALUATIONS,
     runs: Runs = _RUNS,
     jobs: Jobs = 1,
     out: Out = Path("choices"),
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
-    """Compare the default with its alternatives, one choice at a time, over 30 evaluations.
+    """Compare the default with its alternatives, one choice at a time.
 
     Prints ratios of cumulative regret to the default's: below 1 an alternative is better. A choice is
     named by its factor and value, as in kernel=matern52; all of them by default. Goes on where a
@@ -53,9 +54,9 @@ def ablate(
 
         names = list(dict.fromkeys([*_BESIDE, *(methods or choices())]))
         chosen = dict.fromkeys(problems or PROBLEMS)
-        settings = [Setting.of(name, evaluations=_EVALUATIONS) for name in chosen]
+        settings = [Setting.of(name, evaluations=evaluations) for name in chosen]
         check_same(out, settings)
-        run_settings(out, settings, names, runs, jobs, quiet or as_json)
+        run_settings(out, settings, names, runs, jobs, quiet or as_json, tell=not as_json)
         frame, _ = read(out)
         table = ablation.ratios(frame, _REFERENCE)
         overview = ablation.overview(table).loc[names]
@@ -101,7 +102,6 @@ def calibrate(
         if out is not None and not out.parent.is_dir():
             raise SettingError(f"--out is {str(out)!r}, in no folder; make {str(out.parent)!r} first.")
         with progress(quiet or as_json) as report:
-            report("Conditioning", 0, None)
             frame = measure(
                 list(dict.fromkeys(problems or tables)),
                 list(dict.fromkeys(names)),

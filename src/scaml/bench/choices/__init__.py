@@ -1,0 +1,5 @@
+"""Alternatives around ScaML-GP, which an ablation study compares with the default one by one."""
+
+from scaml.bench.choices.variants import Choice, choices
+
+__all__ = ["Choice", "choices"]

@@ -1,0 +1,65 @@
+"""The choices of an ablation study: one thing at a time is done otherwise than by default."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, get_args
+
+from scaml.bench.choices.acquisitions import Acquiring, AcquisitionName
+from scaml.bench.choices.laplace import Integrated, Searching
+from scaml.bench.choices.warps import Warped, WarpName
+from scaml.bench.choices.weights import PriorName, Weighted
+from scaml.methods.scaml import ScaML
+
+__all__ = ["Choice", "choices"]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A method that differs from the default in one thing.
+
+    Args:
+        factor: What is done otherwise.
+        value: How.
+        method: Who does it.
+    """
+
+    factor: str
+    value: str
+    method: ScaML
+
+    @property
+    def name(self) -> str:
+        """The name that its results go by."""
+        return f"{self.factor}={self.value}"
+
+
+def choices() -> dict[str, Choice]:
+    """All of them by name, in a fixed order; the default itself is none of them."""
+    default = ScaML()
+    return {choice.name: choice for choice in _all(default) if choice.method != default}
+
+
+def _all(default: ScaML) -> Iterator[Choice]:
+    settings: dict[str, Any] = vars(default)
+    for normalization in ("union", "pooled", "level", "learned", "clipped"):
+        yield Choice("normalization", normalization, replace(default, normalization=normalization))
+    for warp in get_args(WarpName):
+        yield Choice("warping", warp, Warped(**settings | {"normalization": "learned"}, warp=warp))
+    for weights in ("positive", "signed", "shared"):
+        yield Choice("weights", weights, replace(default, weights=weights))
+    for name in get_args(PriorName):
+        yield Choice("weights", name, Weighted(**settings, prior_name=name))
+    for residual in ("past", "paper"):
+        yield Choice("residual", residual, replace(default, residual=residual))
+    yield Choice("kernel", "matern52", replace(default, kernel="matern52"))
+    for sqrt_beta in (1, 2, 3, 5):
+        yield Choice("sqrt-beta", f"{sqrt_beta}", replace(default, sqrt_beta=float(sqrt_beta)))
+    for acquisition in get_args(AcquisitionName):
+        if acquisition != "ucb":
+            yield Choice("acquisition", acquisition, Acquiring(**settings, acquisition=acquisition))
+    yield Choice("first", "mean", Acquiring(**settings, first="mean"))
+    for starts in (1, 20):
+        yield Choice("starts", f"{starts}", Searching(**settings, starts=starts))
+    yield Choice("hyperparameters", "laplace", Integrated(**settings))
