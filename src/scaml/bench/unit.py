@@ -13,6 +13,7 @@ from torch import Tensor
 from scaml.bench.contestants import contestant
 from scaml.bench.problems import Instance, problem
 from scaml.bench.settings import Setting
+from scaml.bench.shared_fits import meta_fit
 from scaml.data import Task
 from scaml.loop import choose
 from scaml.methods import MetaPrior
@@ -42,11 +43,9 @@ def evaluate(unit: Unit) -> list[Row]:
     where = problem(setting.problem)
     instance = where.draw(unit.run, meta_tasks=setting.meta_tasks, points=setting.points)
     noise = where.noise_of(unit.run, setting.evaluations, instance.noise)
-    start = time.process_time()
-    prior = None
+    prior, meta_fit_seconds = None, 0.0
     if chosen.method is not None:
-        prior = chosen.method.meta_fit(instance.meta, seed=unit.run)
-    meta_fit_seconds = time.process_time() - start
+        prior, meta_fit_seconds = meta_fit(chosen.method, instance.meta, unit.run)
     task, best, rows = Task.empty(where.d), -math.inf, []
     for i in range(setting.evaluations):
         start = time.process_time()
