@@ -12,16 +12,28 @@ from optuna.testing.pytest_samplers import (
     RelativeSamplerTestCase,
     SingleOnlySamplerTestCase,
 )
+from torch import Tensor
 
 from scaml import ScaMLSampler
+from scaml.kernels import KernelName
+from scaml.weights import Beliefs, Cache, Hyperparameters, fit_weights
 
 
 @pytest.fixture(autouse=True)
 def quick_search(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Hundreds of searches, of which only the manners are looked at."""
+    """Hundreds of fits and searches, of which only the manners are looked at."""
+    monkeypatch.setattr("scaml.fit.STARTS", 2)
+    monkeypatch.setattr("scaml.loop._DOUBLINGS", 1)
+    monkeypatch.setattr("scaml.methods.scaml.fit_weights", one_start)
     for module in ("acquisition", "mixed"):
         monkeypatch.setattr(f"scaml.{module}.RAW_POINTS", 64)
         monkeypatch.setattr(f"scaml.{module}.RESTARTS", 2)
+
+
+def one_start(
+    kernel: KernelName, cache: Cache, beliefs: Beliefs, *, seed: int, n_starts: int
+) -> tuple[Hyperparameters, Tensor]:
+    return fit_weights(kernel, cache, beliefs, seed=seed, n_starts=min(n_starts, 1))
 
 
 def past_studies() -> list[optuna.Study]:
