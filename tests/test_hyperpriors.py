@@ -173,8 +173,8 @@ def test_the_first_start_is_the_default(whose: str, n: int) -> None:
     starts = WHOSE[whose].starts(n, 3, generator())
     assert starts.shape == (n, 5)
     assert starts.dtype == torch.float64
-    center = [prior(whose, "lengthscale").center] * 3
-    center += [prior(whose, "outputscale").center, prior(whose, "noise").center]
+    center = [float(prior(whose, "lengthscale").center)] * 3
+    center += [float(prior(whose, part).center) for part in ("outputscale", "noise")]
     np.testing.assert_allclose(starts[0].exp().numpy(), center, rtol=1e-12)
 
 

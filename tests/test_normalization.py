@@ -301,7 +301,8 @@ def test_a_change_of_units_changes_units_alone(
 
 
 def normal_scores(n: int) -> Tensor:
-    return torch.special.ndtri((torch.arange(n, dtype=torch.float64) + 0.5) / n)
+    scores: Tensor = torch.special.ndtri((torch.arange(n, dtype=torch.float64) + 0.5) / n)
+    return scores
 
 
 def test_clipping_leaves_a_normal_sample_as_it_is_but_for_its_ends() -> None:
