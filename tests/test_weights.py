@@ -436,12 +436,15 @@ def test_one_task_can_stand_out_of_shared_weights() -> None:
 
 @each_kernel
 def test_shared_weights_can_be_mirrored_as_a_whole(kernel: KernelName) -> None:
-    beliefs = Beliefs(weight_prior("shared", 0.9, 0.4))
+    beliefs = Beliefs(weight_prior("shared", 0.9, 0.4), level=1.0)
     straight, _ = fit_weights(kernel, problem(3, 20, 2), beliefs, seed=0)
     mirrored, _ = fit_weights(kernel, problem(3, 20, 2, sign=-1.0), beliefs, seed=0)
     assert (straight.weights >= 0).all()
     assert (mirrored.weights <= 0).all()
     assert mirrored.weights[0].item() == pytest.approx(-1.0, abs=0.3)
+    fixed = Beliefs(weight_prior("shared", 0.9, 0.4))
+    positive, _ = fit_weights(kernel, problem(3, 20, 2, sign=-1.0), fixed, seed=0)
+    assert (positive.weights >= 0).all()
 
 
 @each_kernel

@@ -174,9 +174,11 @@ def most_probable(
     # A mirrored past is a search of its own, from what holds without data: the same weights with
     # another sign are not the same solution.
     mirrored = torch.zeros(len(starts), dtype=torch.long)
-    if beliefs.weights.mirrored:
+    # Where the level is fixed, a past that is mirrored looks like one of another level.
+    may_be = beliefs.weights.mirrored > 0 and beliefs.level > 0
+    if may_be:
         starts, mirrored = torch.cat([starts, starts[:1]]), torch.cat([mirrored, mirrored[:1] + 1])
-    sign = 1.0 - 2.0 * mirrored.double() if beliefs.weights.mirrored else None
+    sign = 1.0 - 2.0 * mirrored.double() if may_be else None
 
     def objective(x: Tensor, problem: Tensor) -> tuple[Tensor, Tensor]:
         signs = None if sign is None else sign[problem]
