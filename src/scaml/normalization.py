@@ -34,6 +34,7 @@ __all__ = [
     "Scaling",
     "Units",
     "check_normalization",
+    "clip_tail",
     "normalize",
     "standardize",
 ]
