@@ -1,8 +1,8 @@
 r"""Priors of the weights w_m, seen from w itself: the bound w = 0 matters.
 
-The paper's Γ(1, 1) is blind to M: thirty tasks that say the same weigh thirty times as much as one, and
-after a first observation the most probable weights are those of one task or of none. "shared" puts the
-weights around a common value instead,
+The paper's Γ(1, 1) is blind to M: thirty tasks that say the same weigh thirty times as much as one. On
+tables of real tuning, the most probable weights after a first observation are mostly those of one task
+or of none. "shared" puts the weights around a common value instead,
 
 $$w_m = \frac{c}{M} (1 + \delta_m / c), \qquad \delta_m \sim \text{Cauchy}(0, 1), \quad
 c \sim N(c_0, \tau^2), \quad w_m \ge 0,$$

@@ -34,7 +34,7 @@ class Known(Process):
         return X[..., 0] * 0.0, self.deviation**2 * eye.expand(*X.shape[:-1], -1)
 
     def cross(self, X: torch.Tensor, Z: torch.Tensor) -> torch.Tensor:
-        raise NotImplementedError
+        return torch.zeros(*X.shape[:-1], Z.shape[-2], dtype=torch.float64)
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,14 +7,12 @@ regrets on a table are counted in its span. Below 1 the method is better.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+
+import pandas as pd
 
 from scaml.bench.families import FAMILIES
 from scaml.bench.safety import SAFETY
 from scaml.errors import SettingError
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 __all__ = ["family_of", "geometric_mean", "kind_of", "leave_one_family_out", "overview", "ratios"]
 
@@ -49,8 +47,6 @@ def ratios(frame: pd.DataFrame, reference: str, evaluations: int | None = None) 
     Raises:
         SettingError: If the reference has no results.
     """
-    import pandas as pd
-
     if evaluations is not None:
         frame = frame[frame["step"] <= evaluations]
     unit = frame["span"].fillna(1.0).replace(0.0, 1.0)
@@ -84,8 +80,6 @@ def leave_one_family_out(table: pd.DataFrame) -> pd.DataFrame:
     Returns:
         One row a family: `chosen` and `ratio`, the geometric mean over the family's settings.
     """
-    import pandas as pd
-
     whole = table.dropna()
     families = pd.Series([family_of(problem) for problem, *_ in whole.columns], index=whole.columns)
     rows = {}
@@ -103,8 +97,6 @@ def overview(table: pd.DataFrame) -> pd.DataFrame:
     Args:
         table: Ratios.
     """
-    import pandas as pd
-
     kinds = pd.Series([kind_of(problem) for problem, *_ in table.columns], index=table.columns)
     columns = {
         kind: table.loc[:, kinds == kind].apply(geometric_mean, axis=1)
