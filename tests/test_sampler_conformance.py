@@ -27,7 +27,7 @@ def quick_search(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("scaml.methods.scaml.fit_weights", one_start)
     for module in ("acquisition", "mixed"):
         monkeypatch.setattr(f"scaml.{module}.RAW_POINTS", 64)
-        monkeypatch.setattr(f"scaml.{module}.RESTARTS", 2)
+        monkeypatch.setattr(f"scaml.{module}.RESTARTS", 1)
 
 
 def one_start(
