@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
+from sklearn.gaussian_process.kernels import RBF
 from torch import Tensor
 
 from scaml import MetaData, Task
 from scaml.bench.safety import SAFETY
-from scaml.likeness import Likeness
+from scaml.likeness import Likeness, _explained, _share
 from scaml.task_gps import TaskGPs
 
 
@@ -29,7 +32,7 @@ def tensor(*values: float) -> Tensor:
 def test_shares_and_residuals_are_those_of_least_squares() -> None:
     meta = SAFETY["related"].meta_data(4, 20, 0)
     gps = fitted(meta)
-    shares, residuals = [], []
+    shares, residuals, errors = [], [], []
     for m, task in enumerate(meta):
         others = [k for k in range(4) if k != m]
         a = gps.mean(task.X)[others].mean(0).numpy()
@@ -39,15 +42,53 @@ def test_shares_and_residuals_are_those_of_least_squares() -> None:
         A, b = np.append(a, np.sqrt(0.05 * len(a))), np.append(z, 0.0)
         share = np.linalg.lstsq(A[:, None], b, rcond=None)[0][0]
         shares.append(share)
-        residuals.append(np.log(np.mean((z - share * a) ** 2)))
+        left = np.mean((z - share * a) ** 2)
+        residuals.append(np.log(left))
+        K = float(gps.outputscale[m]) * RBF(gps.lengthscale[m].numpy())(task.X.numpy())
+        K += float(gps.noise[m]) * np.eye(20)
+        center = np.eye(20) - 1 / 20
+        C = center @ K @ center
+        estimate = A[:-1] / (A @ A)  # what a share is of z
+        errors.append(left * estimate @ C @ estimate / np.trace(C) * 20)
     found = Likeness.of(meta, gps)
-    # What is believed anyway counts as one task.
-    assert found.share.item() == pytest.approx((sum(shares) + 1.0) / 5, rel=1e-9)
+    # What is believed anyway of a residual counts as one task.
     assert found.residual.mu.item() == pytest.approx((sum(residuals) - 1.0) / 5, rel=1e-9)
-    spread = np.sqrt(
-        np.var([*shares, 1.0]) + 0.3**2
-    )  # the variance around the mean of all five, and the least
+    error = np.mean(errors)
+    mean = (1.0 + sum(shares) / error) / (1.0 + 4 / error)
+    mean *= 1.0 - error / 4 / mean**2
+    assert found.share.item() == pytest.approx(mean, rel=1e-9)
+    beyond = max(0.0, 1.25 * np.var(shares, ddof=1) - error)
+    spread = np.sqrt(beyond + (0.3 * mean) ** 2 + 0.05**2)
     assert found.share_spread.item() == pytest.approx(spread, rel=1e-9)
+
+
+def test_errors_of_shares_are_those_of_unrelated_tasks() -> None:
+    """Least squares on draws of a GP that have nothing to do with the average: by simulation."""
+    meta = SAFETY["related"].meta_data(4, 20, 0)
+    gps = fitted(meta)
+    X, ell = meta[0].X.numpy(), gps.lengthscale[0].numpy()
+    K = float(gps.outputscale[0]) * RBF(ell)(X) + float(gps.noise[0]) * np.eye(20)
+    draws = np.random.default_rng(0).multivariate_normal(np.zeros(20), K, size=400)
+    found = []
+    for y in draws:
+        task = Task(X, y, name=meta.names[0])
+        units = {"y_mean": task.y.mean(), "y_std": task.y.std()}
+        changed = {k: torch.cat([v[None], getattr(gps, k)[1:]]) for k, v in units.items()}
+        tasks = MetaData([task, *list(meta)[1:]])
+        found.append(_explained(0, tasks, replace(gps, **changed), 100).numpy())
+    shares, _, errors = np.array(found).T
+    assert np.mean(shares**2) == pytest.approx(errors.mean(), rel=0.2)
+
+
+def test_what_is_no_more_alike_than_chance_is_worth_nothing() -> None:
+    shares, errors = tensor(0.5, -0.6, 0.3, -0.1), tensor(0.4, 0.4, 0.4, 0.4)
+    mean, spread = _share(shares, errors)
+    assert mean.item() == 0.0
+    assert spread.item() == pytest.approx(0.05)
+    mean, spread = _share(shares + 1.0, 0.0 * errors)
+    assert mean.item() == pytest.approx(1.025, rel=1e-4)
+    expected = 1.25 * (shares + 1.0).var() + (0.3 * mean) ** 2 + 0.05**2
+    assert spread.item() == pytest.approx(expected.sqrt().item(), rel=1e-4)
 
 
 def test_tasks_that_are_alike_promise_more_than_others() -> None:
@@ -96,7 +137,7 @@ def test_one_task_leaves_what_is_believed_anyway() -> None:
     found = likeness("related", tasks=1)
     assert found.share.item() == 1.0
     assert found.residual.mu.item() == -1.0
-    assert found.share_spread.item() == pytest.approx(0.3)
+    assert found.share_spread.item() == pytest.approx((0.3**2 + 0.05**2) ** 0.5)
 
 
 def test_tasks_that_lack_a_parameter_are_not_asked_but_count() -> None:

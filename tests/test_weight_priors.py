@@ -43,7 +43,7 @@ def test_shared_weights_have_the_stated_density_up_to_a_constant() -> None:
     prior, M = Shared(0.8, 0.3), 5
     w = torch.rand(6, M, generator=generator(), dtype=torch.float64)
     c = torch.linspace(-1.0, 2.0, 6, dtype=torch.float64)
-    expected = stats.cauchy(c[:, None].numpy() / M, 1 / M).logpdf(w.numpy()).sum(-1)
+    expected = stats.cauchy(c[:, None].numpy() / M, 0.2 / M).logpdf(w.numpy()).sum(-1)
     expected = expected + stats.norm(0.8, 0.3).logpdf(c.numpy())
     shift = expected - prior.log_prob(w, c).numpy()
     np.testing.assert_allclose(shift, shift[0], rtol=1e-12)

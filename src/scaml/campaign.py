@@ -15,9 +15,10 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from scaml.data import Task, check_integer
 from scaml.errors import SettingError, StorageError, nearest
-from scaml.learning import default_method, learn
+from scaml.learning import learn
 from scaml.loop import choose_new
 from scaml.methods.base import Method, check_seed
+from scaml.methods.scaml import ScaML
 from scaml.report.run import Inapplicable, Run
 from scaml.report.shares import Parts
 from scaml.report.subject import Subject, of_study
@@ -79,7 +80,7 @@ def of_sheet(
     prior, matching = learn(
         past,
         sheet.space,
-        method or default_method(),
+        method or ScaML(),
         seed=seed,
         n_jobs=n_jobs,
         progress=partial(tell, _LEARNING),

@@ -19,18 +19,10 @@ from scaml.methods.scaml import ScaML
 from scaml.parallel import each
 from scaml.space import Space
 
-__all__ = ["default_method", "learn"]
+__all__ = ["learn"]
 
-# The paper's 3 spends most of a short search on corners that no past task has been to. A provisional
-# choice, until the defaults are studied on all problems together.
-_SQRT_BETA = 1.0
 # Entries of the kernel matrices of the tasks between two calls of `progress`: half a second or so.
 _AT_ONCE = 2**17
-
-
-def default_method() -> Method:
-    """ScaML-GP, with a bolder UCB than the paper's."""
-    return ScaML(sqrt_beta=_SQRT_BETA)
 
 
 def learn(

@@ -7,9 +7,16 @@ variance $v_m$ that is left over,
 $$z_m \approx c_m a_m(X_m), \qquad v_m = \operatorname{mean} (z_m - c_m a_m(X_m))^2,$$
 
 in the standardized units of the task. Mean and spread of c_m over the tasks are those of c, the common
-value of the weights; mean and spread of log v_m are those of the residual's log variance. What is left
-over is about as smooth and as noisy as the tasks themselves: the priors of the residual's lengthscales
-and of the noise have mean and spread of the past tasks' own.
+value of the weights. Smooth functions that have nothing to do with each other look alike by chance:
+with C the correlations of what is left over, taken for those of the task itself, c_m is off by
+
+$$e_m^2 = v_m\, \frac{a_m^T C a_m}{(a_m^T a_m)^2}$$
+
+on average. Only what c_m varies by beyond that is spread, and the mean is shrunk towards 0 by it (James
+and Stein): tasks that are no more alike than chance would have it are worth nothing to a new one. Mean
+and spread of log v_m are those of the residual's log variance. What is left over is about as smooth and
+as noisy as the tasks themselves: the priors of the residual's lengthscales and of the noise have mean
+and spread of the past tasks' own.
 """
 
 from __future__ import annotations
@@ -21,6 +28,7 @@ from torch import Tensor
 
 from scaml.data import MetaData
 from scaml.hyperpriors import KernelPriors, LogScale
+from scaml.kernels import correlation, squared_distance
 from scaml.task_gps import TaskGPs
 
 __all__ = ["Likeness"]
@@ -28,9 +36,12 @@ __all__ = ["Likeness"]
 # What is believed of tasks of which nothing is known, and how many tasks that belief is worth.
 _SHARE, _RESIDUAL, _LENGTHSCALE, _NOISE = 1.0, -1.0, -0.7, -7.0
 _WORTH = 1.0
-_SHARE_SPREAD, _RESIDUAL_SPREAD, _KERNEL_SPREAD = 0.3, 0.5, 0.5  # at least
+_RESIDUAL_SPREAD, _KERNEL_SPREAD = 0.5, 0.5  # at least
+_SHARE_SPREAD = 0.3  # at least, of the mean share
+_LEAST_SHARE_SPREAD = 0.05
 _RIDGE = 0.05  # added to the variance of an average: a flat one explains nothing
 _LEAST_RESIDUAL = 1e-4
+_LEAST_ERROR = 1e-6
 _MOST_ENTRIES = 2**28  # of kernel matrices: a few seconds
 _FEWEST_ROWS = 4
 
@@ -54,7 +65,7 @@ class Likeness:
             gps: The GPs.
         """
         asked = [m for m, task in enumerate(meta) if task.known.all() and task.n > 1]
-        found = torch.empty(0, 2, dtype=torch.float64)
+        found = torch.empty(0, 3, dtype=torch.float64)
         if len(meta) > 1 and asked:
             entries = len(asked) * len(meta) * gps.X.shape[1]
             rows = max(_FEWEST_ROWS, _MOST_ENTRIES // entries)
@@ -62,7 +73,7 @@ class Likeness:
         log_v = found[:, 1].clamp_min(_LEAST_RESIDUAL).log()
         log_ell = gps.lengthscale[:, : gps.d].log()
         return cls(
-            *_pooled(found[:, 0], _SHARE, _SHARE_SPREAD),
+            *_share(found[:, 0], found[:, 2]),
             LogScale(*_pooled(log_v, _RESIDUAL, _RESIDUAL_SPREAD)),
             LogScale(*_pooled(log_ell, _LENGTHSCALE, _KERNEL_SPREAD)),
             LogScale(*_pooled(gps.noise.log(), _NOISE, _KERNEL_SPREAD)),
@@ -74,15 +85,37 @@ class Likeness:
 
 
 def _explained(m: int, meta: MetaData, gps: TaskGPs, rows: int) -> Tensor:
-    """c_m and v_m."""
+    """c_m, v_m and e_m²."""
     task = meta[m]
     chosen = torch.linspace(0, task.n - 1, min(rows, task.n), dtype=torch.float64).round().long()
     z = (task.y[chosen] - gps.y_mean[m]) / gps.y_std[m]
     means = gps.mean(task.X[chosen])
     average = (means.sum(0) - means[m]) / (len(meta) - 1)
     average, z = average - average.mean(), z - z.mean()
-    share = (z * average).mean() / (average.square().mean() + _RIDGE)
-    return torch.stack([share, (z - share * average).square().mean()])
+    size = average.square().mean() + _RIDGE
+    share = (z * average).mean() / size
+    left = (z - share * average).square().mean()
+    a = gps.X[m, chosen] / gps.lengthscale[m]
+    K = gps.outputscale[m] * correlation(gps.kernel, squared_distance(a, a))
+    K.diagonal().add_(gps.noise[m])
+    # What is left over has mean 0 over X_m.
+    K = K - K.mean(0) - K.mean(1, keepdim=True) + K.mean()
+    error = left * (average @ K @ average) / K.diagonal().mean() / (len(z) * size).square()
+    return torch.stack([share, left, error])
+
+
+def _share(shares: Tensor, errors: Tensor) -> tuple[Tensor, Tensor]:
+    """Mean and spread of c: of one more task, beyond chance."""
+    n, error = len(shares), errors.mean().clamp_min(_LEAST_ERROR)
+    if n < 2:
+        mean, beyond = torch.tensor(_SHARE, dtype=torch.float64), torch.zeros((), dtype=torch.float64)
+    else:
+        # The mean of all tasks is believed to be 1 ± 1 anyway.
+        mean = (_SHARE + shares.sum() / error) / (1.0 + n / error)
+        mean = mean * (1.0 - error / (n * mean.square())).clamp_min(0.0)
+        beyond = ((1.0 + 1.0 / n) * shares.var() - error).clamp_min(0.0)
+    least = (_SHARE_SPREAD * mean).square() + _LEAST_SHARE_SPREAD**2
+    return mean, (beyond + least).sqrt()
 
 
 def _pooled(values: Tensor, center: float, spread: float) -> tuple[Tensor, Tensor]:

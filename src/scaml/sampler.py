@@ -23,10 +23,11 @@ from optuna.trial import FrozenTrial, TrialState
 
 from scaml.errors import SettingError, SpaceError
 from scaml.known import Known, observations
-from scaml.learning import default_method, learn
+from scaml.learning import learn
 from scaml.loop import choose_new
 from scaml.matching import Matching
 from scaml.methods.base import MetaPrior, Method, check_seed
+from scaml.methods.scaml import ScaML
 from scaml.reservation import LONGEST_ATTRIBUTE, intended, is_ours, reserve, reserved
 from scaml.space import Space, nearest_value
 from scaml.studies import PastStudies, read_studies
@@ -51,7 +52,7 @@ class ScaMLSampler(BaseSampler):
         meta_studies: Past studies with the same direction, from any storage.
         prior: What was learned from the past, in place of `meta_studies`: a prior that knows its space,
             as `scaml.load` gives it.
-        method: The meta-learning method; ScaML-GP by default, with a bolder UCB than the paper's.
+        method: The meta-learning method; ScaML-GP by default.
         seed: Decides every random draw; None draws a seed.
         search_space: The parameters of the new study, where they are known before its first trial.
         fixed: Values at which parameters that only past studies have are held; by default each is held
@@ -89,7 +90,7 @@ class ScaMLSampler(BaseSampler):
     ) -> None:
         _check_arguments(meta_studies, prior, method, fixed, cache)
         _check_helpers(fixed, independent_sampler)
-        self._method = default_method() if method is None else method
+        self._method = ScaML() if method is None else method
         self._given = prior
         self._past = read_studies([] if meta_studies is None else meta_studies)
         self._search_space = None if search_space is None else Space(search_space)

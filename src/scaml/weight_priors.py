@@ -4,7 +4,7 @@ The paper's Γ(1, 1) is blind to M: thirty tasks that say the same weigh thirty 
 tables of real tuning, the most probable weights after a first observation are mostly those of one task
 or of none. "shared" puts the weights around a common value instead,
 
-$$w_m = \frac{c}{M} (1 + \delta_m / c), \qquad \delta_m \sim \text{Cauchy}(0, 1), \quad
+$$w_m = (c + \delta_m) / M, \qquad \delta_m \sim \text{Cauchy}(0, 0.2), \quad
 c \sim N(c_0, \tau^2), \quad w_m \ge 0,$$
 
 so that before any data the test-task is the average of the past, c says in one number how much the past
@@ -27,6 +27,8 @@ from scaml.hyperpriors import Gamma
 __all__ = ["Independent", "Shared", "WeightPrior", "WeightsName", "check_weights", "weight_prior"]
 
 WeightsName = Literal["shared", "positive", "signed"]
+
+_APART = 0.2  # scale of δ: most tasks have their share, a few have much more
 
 
 class WeightPrior(Protocol):
@@ -116,8 +118,8 @@ class Shared:
     mirrored = 0.05
 
     def _apart(self, w: Tensor, c: Tensor) -> Tensor:
-        """δ."""
-        return w.shape[-1] * w - c.unsqueeze(-1)
+        """δ, in units of its scale."""
+        return (w.shape[-1] * w - c.unsqueeze(-1)) / _APART
 
     def log_prob(self, w: Tensor, c: Tensor) -> Tensor:
         # Up to a constant: the share of the Cauchy's mass at w < 0 is not divided out, or the most
@@ -127,7 +129,7 @@ class Shared:
 
     def slope(self, w: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
         apart = self._apart(w, c)
-        pull = 2.0 * apart / (1.0 + apart.square())
+        pull = 2.0 * apart / (1.0 + apart.square()) / _APART
         return -w.shape[-1] * pull, pull.sum(-1) - (c - self.center) / self.spread**2
 
     def starts(self, n: int, likely: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:

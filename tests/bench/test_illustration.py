@@ -22,7 +22,7 @@ def numbers() -> Illustration:
 
 @pytest.fixture(scope="module")
 def fitted(numbers: Illustration) -> tuple[ScaMLPrior, ScaMLGP]:
-    prior = ScaML().meta_fit(numbers.meta, seed=0)
+    prior = ScaML.paper().meta_fit(numbers.meta, seed=0)
     return prior, prior.condition(numbers.task, seed=0)
 
 

@@ -106,7 +106,7 @@ def compute(seed: int = 0) -> Illustration:
         ]
     )
     task = _observe(truth, np.array(_TEST_POINTS), generator, "")
-    prior = ScaML().meta_fit(meta, seed=seed)
+    prior = ScaML.paper().meta_fit(meta, seed=seed)
     model = prior.condition(task, seed=seed)
     # The prior at the learned weights: the same model, told nothing of the test data.
     units = Units(model.y_offset, model.y_scale)

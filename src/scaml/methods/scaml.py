@@ -61,10 +61,10 @@ class ScaML(ModularMethod["ScaMLPrior"]):
     summary: ClassVar[str] = "A joint GP: weighted task posteriors plus a residual, weights by MAP."
 
     kernel: KernelName = "se"
-    normalization: NormalizationName = "pooled"
-    weights: WeightsName = "positive"
+    normalization: NormalizationName = "clipped"
+    weights: WeightsName = "shared"
     sqrt_beta: float = 3.0
-    residual: ResidualName = "paper"
+    residual: ResidualName = "past"
 
     def __post_init__(self) -> None:
         check_kernel(self.kernel)
