@@ -72,10 +72,10 @@ def test_errors_of_shares_are_those_of_unrelated_tasks() -> None:
     found = []
     for y in draws:
         task = Task(X, y, name=meta.names[0])
-        units = {"y_mean": task.y.mean(), "y_std": task.y.std()}
-        changed = {k: torch.cat([v[None], getattr(gps, k)[1:]]) for k, v in units.items()}
+        mean = torch.cat([task.y.mean()[None], gps.y_mean[1:]])
+        std = torch.cat([task.y.std()[None], gps.y_std[1:]])
         tasks = MetaData([task, *list(meta)[1:]])
-        found.append(_explained(0, tasks, replace(gps, **changed), 100).numpy())
+        found.append(_explained(0, tasks, replace(gps, y_mean=mean, y_std=std), 100).numpy())
     shares, _, errors = np.array(found).T
     assert np.mean(shares**2) == pytest.approx(errors.mean(), rel=0.2)
 

@@ -14,7 +14,7 @@ from scaml.fit_cache import meta_fit_cached
 from scaml.matching import Matching, PastTask, match
 from scaml.methods.base import MetaPrior, Method, joined
 from scaml.methods.gpbo import GPBO, GPBOPrior
-from scaml.methods.modular import ModularMethod
+from scaml.methods.modular import ModularMethod, hyperparameters_of
 from scaml.methods.scaml import ScaML
 from scaml.parallel import each
 from scaml.space import Space
@@ -94,4 +94,4 @@ def _state(
     method: ModularMethod[Any], seed: int, part: tuple[int, list[Task]]
 ) -> tuple[int, dict[str, Tensor]]:
     place, tasks = part
-    return place, method.meta_fit(MetaData(tasks), seed=seed).state()
+    return place, hyperparameters_of(method.task_gps(MetaData(tasks), seed=seed))

@@ -6,8 +6,9 @@ from dataclasses import fields, replace
 import pytest
 import torch
 
-from scaml import ScaML, Task, suggest
-from scaml.bench.choices import Choice, choices, variants
+from scaml import ScaML, SettingError, Task, suggest
+from scaml.bench.choices import Choice, choices, together, variants
+from scaml.bench.choices.acquisitions import Acquiring
 from tests.cases import meta_data, query, task_of
 
 NAMES = {
@@ -92,3 +93,24 @@ def test_results_do_not_depend_on_n_jobs(name: str) -> None:
     method, task = choices()[name].method, task_of(3, 2)
     one, two = (method.meta_fit(META, seed=0, n_jobs=n_jobs) for n_jobs in (1, 2))
     assert torch.equal(suggest(one, task, seed=1), suggest(two, task, seed=1))
+
+
+def test_choices_go_together() -> None:
+    assert together("sqrt-beta=1") == ScaML(sqrt_beta=1.0)
+    assert together("sqrt-beta=2+kernel=matern52") == ScaML("matern52", sqrt_beta=2.0)
+    found = together("residual=paper+acquisition=logei")
+    assert found == Acquiring(residual="paper", acquisition="logei")
+    assert together("acquisition=logei+residual=paper") == found
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("sqrt-beta=1+kernel=matern", r"no choice 'kernel=matern'; did you mean 'kernel=matern52'\?"),
+        ("sqrt-beta=1+sqrt-beta=2", r"^The choice 'sqrt-beta=2' does not go together with another of"),
+        ("acquisition=logei+starts=1", r"^The choice 'starts=1' does not go together with another of"),
+    ],
+)
+def test_choices_that_do_not_go_together(name: str, message: str) -> None:
+    with pytest.raises(SettingError, match=message):
+        together(name)

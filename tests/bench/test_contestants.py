@@ -22,7 +22,7 @@ def test_every_method_has_its_name() -> None:
 
 def test_both_settings_of_scaml() -> None:
     assert contestant("scaml").method == ScaML()
-    assert contestant("scaml-paper").method == ScaML(normalization="union")
+    assert contestant("scaml-paper").method == ScaML.paper()
 
 
 def test_a_method_of_a_file(tmp_path: Path) -> None:

@@ -49,8 +49,8 @@ CONTESTANTS = tuple(_OURS)
 def contestant(name: str) -> Contestant:
     """A method by its name.
 
-    Or by what it does otherwise than the default, as in "kernel=matern52", or by file and class, as in
-    "./mine.py:Mine".
+    Or by what it does otherwise than the default, as in "kernel=matern52" or
+    "kernel=matern52+sqrt-beta=2", or by file and class, as in "./mine.py:Mine".
 
     Raises:
         SettingError: If there is no such method, with what was probably meant.
@@ -70,15 +70,9 @@ def contestant(name: str) -> Contestant:
 
 
 def _choice(name: str) -> Contestant:
-    from scaml.bench.choices import choices
+    from scaml.bench.choices import together
 
-    known = choices()
-    if name not in known:
-        raise SettingError(
-            f"There is no choice {name!r}; did you mean {nearest(name, known)!r}? The default itself "
-            "is called scaml."
-        )
-    method = known[name].method
+    method = together(name)
     return Contestant(name, method, repr(method))
 
 

@@ -42,8 +42,8 @@ def ablate(
     """Compare the default with its alternatives, one choice at a time.
 
     Prints ratios of cumulative regret to the default's: below 1 an alternative is better. A choice is
-    named by its factor and value, as in kernel=matern52; all of them by default. Goes on where a
-    stopped command was.
+    named by its factor and value, as in kernel=matern52; several together as in
+    kernel=matern52+sqrt-beta=2; all single ones by default. Goes on where a stopped command was.
     """
     with needs_extra():
         from scaml.bench import ablation

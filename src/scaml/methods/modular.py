@@ -31,9 +31,12 @@ class ModularMethod(Method, Generic[Prior]):
     def meta_fit(self, meta: MetaData, *, seed: int = 0, n_jobs: int = 1) -> Prior:
         """Fit one GP to every past task."""
         check_meta(meta)
+        return self.prior(meta, self.task_gps(meta, seed=seed, n_jobs=n_jobs))
+
+    def task_gps(self, meta: MetaData, *, seed: int, n_jobs: int = 1) -> TaskGPs:
+        """The GPs alone: of what a method makes of all of them, nothing can be told from a part."""
         seed = check_seed(seed)
-        seen = self.seen(meta)
-        return self.prior(meta, TaskGPs.fit(seen, kernel=self.kernel, seed=seed, n_jobs=n_jobs))
+        return TaskGPs.fit(self.seen(meta), kernel=self.kernel, seed=seed, n_jobs=n_jobs)
 
     def restore(self, meta: MetaData, state: dict[str, Tensor]) -> Prior:
         """Condition GPs of known hyperparameters on their data."""
@@ -64,8 +67,8 @@ class ModularPrior(MetaPrior):
     def add(self, task: Task, *, seed: int = 0, n_jobs: int = 1) -> Self:
         """Fit one GP to the new task; the others stay as they are."""
         meta = self.meta.and_task(task)
-        new = self.method.meta_fit(MetaData([meta[len(meta) - 1]]), seed=seed, n_jobs=n_jobs)
-        prior: Self = self.method.restore(meta, joined([self.state(), new.state()]))
+        new = self.method.task_gps(MetaData([meta[len(meta) - 1]]), seed=seed, n_jobs=n_jobs)
+        prior: Self = self.method.restore(meta, joined([self.state(), hyperparameters_of(new)]))
         return prior if self.space is None else prior.in_space(self.space)
 
 

@@ -10,9 +10,10 @@ from scaml.bench.choices.acquisitions import Acquiring, AcquisitionName
 from scaml.bench.choices.laplace import Integrated, Searching
 from scaml.bench.choices.warps import Warped, WarpName
 from scaml.bench.choices.weights import PriorName, Weighted
+from scaml.errors import SettingError, nearest
 from scaml.methods.scaml import ScaML
 
-__all__ = ["Choice", "choices"]
+__all__ = ["Choice", "choices", "together"]
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,30 @@ def choices() -> dict[str, Choice]:
     """All of them by name, in a fixed order; the default itself is none of them."""
     default = ScaML()
     return {choice.name: choice for choice in _all(default) if choice.method != default}
+
+
+def together(name: str) -> ScaML:
+    """The method that makes one or several choices, as in "kernel=matern52+sqrt-beta=2".
+
+    Raises:
+        SettingError: If there is no such choice, or two of them do not go together.
+    """
+    known, usual = choices(), vars(ScaML())
+    kind, settings, changed = ScaML, dict[str, Any](usual), set[str]()
+    for part in name.split("+"):
+        if part not in known:
+            raise SettingError(
+                f"There is no choice {part!r}; did you mean {nearest(part, known)!r}? The default "
+                "itself is called scaml."
+            )
+        method = known[part].method
+        own = {key: value for key, value in vars(method).items() if usual.get(key) != value}
+        if changed & set(own) or (kind is not ScaML and type(method) is not ScaML):
+            raise SettingError(f"The choice {part!r} does not go together with another of {name!r}.")
+        kind = kind if type(method) is ScaML else type(method)
+        changed |= set(own)
+        settings |= own
+    return kind(**settings)
 
 
 def _all(default: ScaML) -> Iterator[Choice]:
