@@ -93,5 +93,5 @@ def distinct(points: Sequence[dict[str, Any]]) -> int:
 def prior_of(space: Space | None, best: Sequence[float]) -> MetaPrior:
     X = np.random.default_rng(0).random((20, len(best)))
     meta = MetaData([Task(X, -((X - best) ** 2).sum(axis=1), name="saved")])
-    prior = ScaML().meta_fit(meta, seed=0)
+    prior = ScaML.paper().meta_fit(meta, seed=0)
     return prior if space is None else prior.in_space(space)

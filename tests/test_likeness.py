@@ -157,6 +157,8 @@ def test_constant_tasks_explain_nothing_and_break_nothing() -> None:
     found = Likeness.of(flat, fitted(flat))
     for value in (found.share, found.share_spread, found.residual.mu, found.noise.mu):
         assert value.isfinite()
+    flat = MetaData([meta[0], *(Task(meta[0].X, torch.zeros(10), name=name) for name in "ab")])
+    assert Likeness.of(flat, fitted(flat)).share.item() == 1.0  # nobody to ask
 
 
 def test_many_points_are_thinned(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -134,3 +134,12 @@ def test_a_matrix_that_is_not_positive_definite_is_told_from_the_others(broken: 
     inverse, _, info = inverse_and_half_log_det(K)
     assert (info != 0).tolist() == [False, True, False]
     torch.testing.assert_close(inverse[2], torch.linalg.inv(K[2]), rtol=1e-8, atol=1e-9)
+
+
+@pytest.mark.parametrize("n", [6, 80])
+def test_a_zero_pivot_does_not_end_the_batch(n: int) -> None:
+    K = positive_definite(2, n=n)
+    K[1] = 0.0
+    inverse, _, info = inverse_and_half_log_det(K)
+    assert (info != 0).tolist() == [False, True]
+    torch.testing.assert_close(inverse[0], torch.linalg.inv(K[0]), rtol=1e-8, atol=1e-9)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import optuna
 import pytest
@@ -20,7 +21,7 @@ NOBODY = torch.empty(0, 2, dtype=torch.float64)
 
 
 def timid_prior(sqrt_beta: float) -> MetaPrior:
-    return ScaML(sqrt_beta=sqrt_beta).meta_fit(meta_data((12, 15), 2)).in_space(SPACE)
+    return replace(ScaML.paper(), sqrt_beta=sqrt_beta).meta_fit(meta_data((12, 15), 2)).in_space(SPACE)
 
 
 @pytest.mark.parametrize("sqrt_beta", [0.0, 1e-6])

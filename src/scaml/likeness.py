@@ -26,7 +26,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from scaml.data import MetaData
+from scaml.data import MetaData, Task
 from scaml.hyperpriors import KernelPriors, LogScale
 from scaml.kernels import correlation, squared_distance
 from scaml.task_gps import TaskGPs
@@ -58,13 +58,13 @@ class Likeness:
 
     @classmethod
     def of(cls, meta: MetaData, gps: TaskGPs) -> Likeness:
-        """Explain every task by the others. Tasks that lack a column of the space are not asked.
+        """Explain every task by the others. Not asked: constant ones, and those that lack a column.
 
         Args:
             meta: The past tasks, as their GPs have seen them.
             gps: The GPs.
         """
-        asked = [m for m, task in enumerate(meta) if task.known.all() and task.n > 1]
+        asked = [m for m, task in enumerate(meta) if task.known.all() and _varies(task)]
         found = torch.empty(0, 3, dtype=torch.float64)
         if len(meta) > 1 and asked:
             entries = len(asked) * len(meta) * gps.X.shape[1]
@@ -82,6 +82,10 @@ class Likeness:
     def kernel_priors(self) -> KernelPriors:
         """Those of the test-task's residual and noise."""
         return KernelPriors(self.lengthscale, self.residual, self.noise)
+
+
+def _varies(task: Task) -> bool:
+    return task.n > 1 and bool(task.y.max() > task.y.min())
 
 
 def _explained(m: int, meta: MetaData, gps: TaskGPs, rows: int) -> Tensor:

@@ -63,8 +63,7 @@ def inverse_and_half_log_det(K: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     n = K.shape[-1]
     if n not in _TWO_BLOCKS:
         L, info = torch.linalg.cholesky_ex(K)
-        # LAPACK's result is column-major; its transpose is the same matrix laid out like the rest.
-        return torch.cholesky_inverse(L).mT, _half_log_det(L), info
+        return _inverse(L, info), _half_log_det(L), info
     half = n // 2
     L, info = torch.linalg.cholesky_ex(K[:, :half, :half])
     V = torch.linalg.solve_triangular(L, K[:, :half, half:], upper=False)
@@ -72,14 +71,23 @@ def inverse_and_half_log_det(K: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         torch.baddbmm(K[:, half:, half:], V.mT, V, alpha=-1.0)
     )
     B = torch.linalg.solve_triangular(L.mT, V, upper=True)  # K_11^-1 K_12
-    schur = torch.cholesky_inverse(L_schur).mT
+    schur = _inverse(L_schur, info_schur)
     corner = B @ schur
     inverse = torch.empty_like(K)
     inverse[:, half:, half:] = schur
     inverse[:, :half, half:] = -corner
     inverse[:, half:, :half] = -corner.mT
-    inverse[:, :half, :half] = torch.cholesky_inverse(L).mT.baddbmm_(corner, B.mT)
+    inverse[:, :half, :half] = _inverse(L, info).baddbmm_(corner, B.mT)
     return inverse, _half_log_det(L) + _half_log_det(L_schur), info + info_schur
+
+
+def _inverse(L: Tensor, info: Tensor) -> Tensor:
+    """(L L^T)^-1, or any finite matrix where the factorization failed."""
+    if info.any():  # a zero on the diagonal of one factor would end the whole batch
+        identity = torch.eye(L.shape[-1], dtype=L.dtype)
+        L = torch.where(info[:, None, None] == 0, L, identity)
+    # LAPACK's result is column-major; its transpose is the same matrix laid out like the rest.
+    return torch.cholesky_inverse(L).mT
 
 
 def _half_log_det(L: Tensor) -> Tensor:

@@ -12,6 +12,7 @@ from botorch.acquisition.analytic import AnalyticAcquisitionFunction
 from botorch.models.model import Model
 from botorch.utils.sampling import manual_seed
 from torch import Tensor
+from torch.quasirandom import SobolEngine
 
 from scaml.acquisition import UpperConfidenceBound, evaluate, maximize_on_cube
 from scaml.data import Task, check_integer, check_points
@@ -30,6 +31,7 @@ _SAME_ROW = 1e-12
 _REPEATED = 1e-3
 _DOUBLINGS = 10
 _LEAST_SQRT_BETA = 0.1
+_ANYWHERE = 256  # points to choose from where that does not help
 
 
 def suggest(
@@ -129,7 +131,13 @@ def _bolder(prior: MetaPrior, model: Model, task: Task, taken: Tensor, seed: int
         bolder = partial(UpperConfidenceBound, sqrt_beta=sqrt_beta)
         x = choose(prior, model, task, 1, taken, seed, acquisition=bolder)
         if not _repeats(x, known):
-            break
+            return x
+    if prior.space is None or prior.space.continuous:
+        # Noise is all that is left, and a corner as uncertain as ever: then anywhere else.
+        points = SobolEngine(prior.d, scramble=True, seed=seed).draw(_ANYWHERE, dtype=torch.float64)
+        points = points[[not _repeats(point, known) for point in points]]
+        if len(points):
+            return choose(prior, model, task, 1, taken, seed, table=points)
     return x
 
 

@@ -12,7 +12,7 @@ variance of the tasks' means:
 - "learned" learns the scale as well, whose logarithm is normal with mean and variance of the tasks' log
   deviations: real tasks differ in it by factors of ten.
 - "clipped" is "learned" with bad values clipped in the past tasks (`clip_tail`), whose level and scale
-  are those of their best quarters.
+  are those of their better halves.
 
 One past task says nothing of B; it is then taken as W.
 """
@@ -48,8 +48,6 @@ _SMALLEST_SCALE = 1e-100
 _UNKNOWN_LEVEL = 100.0  # variance, in squared scales, of a level of which nothing is known
 _ONE_TASK_SPREAD = 1.0  # of log scale, where one task says nothing of it
 _LEAST_SPREAD = 0.3
-_QUARTILE = 0.75
-_Z_QUARTILE = 0.6744897501960817  # of a normal variable
 
 
 class Units(NamedTuple):
@@ -115,18 +113,13 @@ class Levels(NamedTuple):
 
     @classmethod
     def of_best(cls, values: Sequence[Tensor]) -> Levels:
-        """Of every task's clipped values, put back into the units of its best quarter.
+        """Of every task's clipped values, put back into the units of its better half.
 
         Those are the values that a search is about, untouched by a few terrible ones.
         """
-        lines = [_best_quarter(y) for y in values]
+        lines = [_better_half(y) for y in values]
         clipped = [clip_tail(y) for y in values]
-        return cls.of(
-            [
-                quartile + slope * (z - _Z_QUARTILE)
-                for (quartile, slope), z in zip(lines, clipped, strict=True)
-            ]
-        )
+        return cls.of([median + slope * z for (median, slope), z in zip(lines, clipped, strict=True)])
 
     def within_and_between(self) -> tuple[Tensor, Tensor]:
         """W and B. One past task says nothing of B; it is then taken as W."""
@@ -143,25 +136,24 @@ def normalize(normalization: NormalizationName, y: Tensor, levels: Levels) -> Sc
     return _random_effect(y, levels, learned=normalization != "level")
 
 
-def _best_quarter(y: Tensor) -> tuple[Tensor, Tensor]:
-    """The upper quartile of y, and the slope of y over its Gaussian copula above it."""
-    z, quartile = gaussian_copula(y), torch.quantile(y, _QUARTILE)
-    better = (y > quartile) & (z > _Z_QUARTILE)
-    above = z[better] - _Z_QUARTILE
-    slope = (above * (y[better] - quartile)).sum() / above.square().sum().clamp_min(_SMALLEST_SCALE)
-    return quartile, _rounded(slope, y.abs().max())
+def _better_half(y: Tensor) -> tuple[Tensor, Tensor]:
+    """The median of y, and the slope of y over its Gaussian copula above it."""
+    z, median = gaussian_copula(y), torch.quantile(y, 0.5)
+    better = (y > median) & (z > 0)
+    above = z[better]
+    slope = (above * (y[better] - median)).sum() / above.square().sum().clamp_min(_SMALLEST_SCALE)
+    return median, _rounded(slope, y.abs().max())
 
 
 def clip_tail(y: Tensor) -> Tensor:
-    """y in the units of its best quarter; what is worse, no further down than by its rank.
+    """y in the units of its better half; what is worse, no further down than by its rank.
 
     Losses of real tasks have tails that hide all differences between good points, while those of others
     have peaks that ranks would level: distances between good points stay as they are.
     """
-    quartile, slope = _best_quarter(y)
-    z = _Z_QUARTILE + (y - quartile) / _first_positive(slope, _deviation(y), y.abs().max())
-    ranked = gaussian_copula(y).clamp_max(_Z_QUARTILE)
-    return torch.where(z < _Z_QUARTILE, torch.maximum(z, ranked), z)
+    median, slope = _better_half(y)
+    z = (y - median) / _first_positive(slope, _deviation(y), y.abs().max())
+    return torch.where(z < 0, torch.maximum(z, gaussian_copula(y).clamp_max(0.0)), z)
 
 
 def _union(y: Tensor, levels: Levels) -> Units:

@@ -16,6 +16,7 @@ from scaml.bench.ablation import (
     kind_of,
     leave_one_family_out,
     overview,
+    ratio_errors,
     ratios,
 )
 from scaml.bench.problems import PROBLEMS
@@ -138,3 +139,30 @@ def test_the_overview_has_a_column_a_kind_and_the_worst_table() -> None:
     assert found.loc["b", "tables"] == pytest.approx(float(np.exp(np.mean(np.log(three)))))
     assert found.loc["b", "worst table"] == pytest.approx(max(three))
     assert (found.loc["scaml"] == 1.0).all()
+
+
+def test_errors_of_ratios_are_those_of_the_bootstrap() -> None:
+    """Runs drawn anew, with the regrets of both methods in a run kept together."""
+    rng = np.random.default_rng(0)
+    ours, theirs = rng.gamma(4.0, 1.0, 40), rng.gamma(4.0, 1.0, 40)
+    frame = pd.DataFrame(
+        [
+            {
+                "problem": "branin",
+                "meta_tasks": 8,
+                "points": 32,
+                "method": method,
+                "run": run,
+                "step": 1,
+                "regret": value,
+                "span": None,
+            }
+            for method, values in (("a", ours), ("scaml", theirs))
+            for run, value in enumerate(values)
+        ]
+    )
+    drawn = rng.integers(40, size=(4000, 40))
+    bootstrap = (ours[drawn].mean(1) / theirs[drawn].mean(1)).std()
+    found = ratio_errors(frame, "scaml").loc["a", ("branin", 8, 32)]
+    assert found == pytest.approx(bootstrap, rel=0.1)
+    assert ratio_errors(frame, "scaml").loc["scaml", ("branin", 8, 32)] == 0.0

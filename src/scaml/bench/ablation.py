@@ -7,6 +7,7 @@ regrets on a table are counted in its span. Below 1 the method is better.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import pandas as pd
 
@@ -14,7 +15,17 @@ from scaml.bench.families import FAMILIES
 from scaml.bench.safety import SAFETY
 from scaml.errors import SettingError
 
-__all__ = ["family_of", "geometric_mean", "kind_of", "leave_one_family_out", "overview", "ratios"]
+__all__ = [
+    "family_of",
+    "geometric_mean",
+    "kind_of",
+    "leave_one_family_out",
+    "overview",
+    "ratio_errors",
+    "ratios",
+]
+
+_SETTING = ["problem", "meta_tasks", "points"]
 
 
 def family_of(problem: str) -> str:
@@ -47,22 +58,49 @@ def ratios(frame: pd.DataFrame, reference: str, evaluations: int | None = None) 
     Raises:
         SettingError: If the reference has no results.
     """
+    return _compared(frame, reference, evaluations, _ratio)
+
+
+def ratio_errors(frame: pd.DataFrame, reference: str, evaluations: int | None = None) -> pd.DataFrame:
+    """Standard errors of `ratios`, from how a run's regret is off the ratio times the reference's."""
+    return _compared(frame, reference, evaluations, _ratio_error)
+
+
+def _compared(
+    frame: pd.DataFrame,
+    reference: str,
+    evaluations: int | None,
+    compare: Callable[[pd.Series[float], pd.Series[float]], float],
+) -> pd.DataFrame:
     if evaluations is not None:
         frame = frame[frame["step"] <= evaluations]
     unit = frame["span"].fillna(1.0).replace(0.0, 1.0)
-    setting = ["problem", "meta_tasks", "points"]
     regrets = frame.assign(regret=frame["regret"] / unit)
-    sums = regrets.groupby([*setting, "run", "method"])["regret"].sum().unstack("method")
+    sums = regrets.groupby([*_SETTING, "run", "method"])["regret"].sum().unstack("method")
     if reference not in sums:
         raise SettingError(
             f"The results have no method {reference!r}; compare with one of {', '.join(sums)}."
         )
-    found = {}
-    for method in sums:
-        pair = sums[[method, reference]].dropna() if method != reference else sums[[method]].dropna()
-        means = pair.groupby(level=setting).mean()
-        found[method] = means[method] / means[reference]
-    return pd.DataFrame(found).T
+    found: dict[str, dict[tuple[str, int, int], float]] = {method: {} for method in sums}
+    for setting, group in sums.groupby(level=_SETTING):
+        for method in sums:
+            both = (
+                group[[method, reference]].dropna() if method != reference else group[[method]].dropna()
+            )
+            if len(both):
+                found[method][setting] = compare(both[method], both[reference])
+    table = pd.DataFrame(found).T
+    table.columns = pd.MultiIndex.from_tuples(list(table.columns), names=_SETTING)
+    return table.sort_index(axis=1)
+
+
+def _ratio(ours: pd.Series[float], theirs: pd.Series[float]) -> float:
+    return float(ours.mean() / theirs.mean())
+
+
+def _ratio_error(ours: pd.Series[float], theirs: pd.Series[float]) -> float:
+    off = ours - _ratio(ours, theirs) * theirs
+    return float(off.std() / math.sqrt(len(off)) / theirs.mean())
 
 
 def geometric_mean(values: pd.Series[float]) -> float:
