@@ -105,7 +105,7 @@ def run_demo(
 
 def in_words(weight: float) -> str:
     """A weight to two digits that tells 0, which drops the task, from little."""
-    return "0" if weight == 0 else f"{weight:.2f}" if weight >= 0.005 else "< 0.01"
+    return "0" if weight == 0 else f"{weight:.2f}" if abs(weight) >= 0.005 else "≈ 0"
 
 
 def _regret(function: Function, task: Task) -> tuple[float, ...]:
