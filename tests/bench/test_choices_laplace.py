@@ -58,7 +58,7 @@ def test_the_hessian_is_that_of_the_value(kind: str, turned: bool) -> None:
     sign = -1.0 if turned else 1.0
     free = (found.upper > found.lower).nonzero().flatten()
     H = hessian(laplace._slope(kernel, cache, beliefs, sign), x, free, torch.full_like(x[free], 1e-4))
-    step, size = 1e-3 * torch.eye(len(x), dtype=torch.float64)[free], len(free)
+    step, size = 5e-5 * torch.eye(len(x), dtype=torch.float64)[free], len(free)
     corners = [
         x + a * step[i] + b * step[j]
         for i in range(size)
@@ -67,7 +67,7 @@ def test_the_hessian_is_that_of_the_value(kind: str, turned: bool) -> None:
     ]
     signs = torch.full((len(corners),), sign, dtype=torch.float64) if turned else None
     value, _ = negative_log_posterior(kernel, cache, beliefs, torch.stack(corners), signs)
-    expected = value.view(size, size, 4) @ tensor([1.0, -1.0, -1.0, 1.0]) / 4e-6
+    expected = value.view(size, size, 4) @ tensor([1.0, -1.0, -1.0, 1.0]) / 1e-8
     torch.testing.assert_close(H, expected, rtol=1e-4, atol=1e-4 * float(expected.abs().max()))
 
 
