@@ -7,7 +7,7 @@ export OMP_NUM_THREADS := 1
 export OPENBLAS_NUM_THREADS := 1
 export MKL_NUM_THREADS := 1
 
-.PHONY: help demo test lint format docs speed sampler-speed spaces transfer methods-speed study clean
+.PHONY: help demo test lint format docs speed sampler-speed spaces transfer methods-speed study choices clean
 
 help: ## Show this list.
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -57,6 +57,11 @@ study: $(READY) ## The paper's study into results/ (many hours; goes on where it
 	$(BIN)/scaml bench paper --figure ablation-tasks --runs 8 --jobs 2 --out results
 	$(BIN)/scaml bench paper --figure ablation-points --runs 8 --jobs 2 --out results
 	$(BIN)/scaml bench paper --figure illustration --out results
+
+choices: $(READY) ## The evidence behind the defaults into results/choices and results/coverage.csv (hours; goes on where it was stopped).
+	$(BIN)/scaml bench ablate svm lr rf xgb mlp fcnet-slice fcnet-protein fcnet-naval fcnet-parkinsons branin hartmann3 hartmann6 --jobs 2 --out results/choices
+	$(BIN)/scaml bench ablate related unrelated mirrored shifted one-good outliers units noisy three-points --methods scaml --jobs 2 --out results/choices
+	$(BIN)/scaml bench calibrate --jobs 2 --out results/coverage.csv
 
 clean: ## Remove what make made.
 	rm -rf .venv scaml-demo build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -1,0 +1,56 @@
+"""What the pages promise of the default, from the results that are kept in the repository."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from scaml.bench import ablation
+from scaml.bench.calibration import coverage_error
+from scaml.bench.results import read
+
+RESULTS = Path(__file__).parents[2] / "results"
+
+
+@pytest.fixture(scope="module")
+def frame() -> pd.DataFrame:
+    return read(RESULTS / "choices")[0]
+
+
+def of_kind(table: pd.DataFrame, kind: str) -> pd.Series:
+    """Ratios of the default on the problems of a kind."""
+    return table.loc["scaml", [s for s in table.columns if ablation.kind_of(s[0]) == kind]]
+
+
+def test_against_the_paper(frame: pd.DataFrame) -> None:
+    table = ablation.ratios(frame, "scaml-paper", evaluations=30)
+    tables, synthetic = of_kind(table, "tables"), of_kind(table, "synthetic")
+    assert len(tables) == 9
+    assert len(synthetic) == 3
+    assert ablation.geometric_mean(tables) <= 0.8
+    assert tables.max() <= 1.05
+    assert synthetic.max() <= 1.05
+
+
+def test_against_no_past(frame: pd.DataFrame) -> None:
+    table = ablation.ratios(frame, "gpbo", evaluations=30)
+    assert of_kind(table, "tables").max() < 1.0
+    safety = of_kind(table, "safety")
+    assert len(safety) == 9
+    assert safety.max() <= 1.1
+    assert safety["one-good"].item() < 1.0
+
+
+def test_the_main_comparison_has_enough_runs(frame: pd.DataFrame) -> None:
+    main = frame[frame["method"].isin(["scaml", "scaml-paper", "gpbo"])]
+    assert main.groupby(["problem", "method"])["run"].nunique().min() >= 16
+
+
+def test_intervals() -> None:
+    frame = pd.read_csv(RESULTS / "coverage.csv")
+    assert set(frame["observations"]) == {0, 5, 20}
+    assert frame["problem"].nunique() == 9
+    error = coverage_error(frame).groupby("method")["error"].mean()
+    assert error["scaml"] < error["scaml-paper"]
