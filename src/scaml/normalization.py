@@ -50,8 +50,8 @@ _ONE_TASK_SPREAD = 1.0  # of log scale, where one task says nothing of it
 _LEAST_SPREAD = 0.3
 # Of the best quarter alone, first suggestions go to places that are best for some past tasks and
 # terrible for others; of the better half, the tails of real losses still hide the best points.
-_LEAST = 2.0 / 3.0  # where the best third begins,
-_Z_LEAST = 0.430727299295457  # and where that of a normal variable does
+_BEST_THIRD = 2.0 / 3.0  # where the best third begins,
+_Z_BEST_THIRD = 0.430727299295457  # and where that of a normal variable does
 
 
 class Units(NamedTuple):
@@ -124,7 +124,10 @@ class Levels(NamedTuple):
         lines = [_best_third(y) for y in values]
         clipped = [clip_tail(y) for y in values]
         return cls.of(
-            [least + slope * (z - _Z_LEAST) for (least, slope), z in zip(lines, clipped, strict=True)]
+            [
+                least + slope * (z - _Z_BEST_THIRD)
+                for (least, slope), z in zip(lines, clipped, strict=True)
+            ]
         )
 
     def within_and_between(self) -> tuple[Tensor, Tensor]:
@@ -144,9 +147,9 @@ def normalize(normalization: NormalizationName, y: Tensor, levels: Levels) -> Sc
 
 def _best_third(y: Tensor) -> tuple[Tensor, Tensor]:
     """Where the best third of y begins, and the slope of y over its Gaussian copula above that."""
-    z, least = gaussian_copula(y), torch.quantile(y, _LEAST)
-    better = (y > least) & (z > _Z_LEAST)
-    above = z[better] - _Z_LEAST
+    z, least = gaussian_copula(y), torch.quantile(y, _BEST_THIRD)
+    better = (y > least) & (z > _Z_BEST_THIRD)
+    above = z[better] - _Z_BEST_THIRD
     slope = (above * (y[better] - least)).sum() / above.square().sum().clamp_min(_SMALLEST_SCALE)
     return least, _rounded(slope, y.abs().max())
 
@@ -158,9 +161,9 @@ def clip_tail(y: Tensor) -> Tensor:
     have peaks that ranks would level: distances between good points stay as they are.
     """
     least, slope = _best_third(y)
-    z = _Z_LEAST + (y - least) / _first_positive(slope, _deviation(y), y.abs().max())
-    ranked = gaussian_copula(y).clamp_max(_Z_LEAST)
-    return torch.where(z < _Z_LEAST, torch.maximum(z, ranked), z)
+    z = _Z_BEST_THIRD + (y - least) / _first_positive(slope, _deviation(y), y.abs().max())
+    ranked = gaussian_copula(y).clamp_max(_Z_BEST_THIRD)
+    return torch.where(z < _Z_BEST_THIRD, torch.maximum(z, ranked), z)
 
 
 def _union(y: Tensor, levels: Levels) -> Units:
