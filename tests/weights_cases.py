@@ -111,7 +111,7 @@ def dense(kernel: KernelName, cache: Cache, kind: str, x: Tensor) -> Tensor:
         prior = prior - 0.5 * (s / beliefs.spread).square()  # up to a constant
     if kind == "shared":
         # Up to constants: the Cauchy's and the normal's.
-        apart = Cauchy(0.0 * one, one)
+        apart = Cauchy(0.0 * one, 0.2 * one)
         prior = prior + (apart.log_prob(tasks * w - c) - apart.log_prob(0.0 * one)).sum()
         prior = prior - 0.5 * ((c - 0.9) / 0.4).square()
         prior = prior + Normal(tensor(-1.2), tensor(0.7)).log_prob(x[-2])
