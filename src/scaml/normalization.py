@@ -48,8 +48,8 @@ _SMALLEST_SCALE = 1e-100
 _UNKNOWN_LEVEL = 100.0  # variance, in squared scales, of a level of which nothing is known
 _ONE_TASK_SPREAD = 1.0  # of log scale, where one task says nothing of it
 _LEAST_SPREAD = 0.3
-# Of the best quarter alone, first suggestions go to places that are best for some past tasks and
-# terrible for others; of the better half, the tails of real losses still hide the best points.
+# The fewer values keep their distances, the less is known of places that are best for some past tasks
+# and terrible for others; the more do, the more the tails of real losses hide the best points.
 _BEST_THIRD = 2.0 / 3.0  # where the best third begins,
 _Z_BEST_THIRD = 0.430727299295457  # and where that of a normal variable does
 

@@ -59,7 +59,9 @@ def together(name: str) -> ScaML:
         method = known[part].method
         own = {key: value for key, value in vars(method).items() if usual.get(key) != value}
         if changed & set(own) or (kind is not ScaML and type(method) is not ScaML):
-            raise SettingError(f"The choice {part!r} does not go together with another of {name!r}.")
+            raise SettingError(
+                f"The choice {part!r} does not go together with another of {name!r}; leave one out."
+            )
         kind = kind if type(method) is ScaML else type(method)
         changed |= set(own)
         settings |= own
