@@ -13,9 +13,11 @@ from scaml import SettingError
 from scaml.bench.ablation import (
     family_of,
     geometric_mean,
+    geometric_mean_error,
     kind_of,
     leave_one_family_out,
     overview,
+    overview_errors,
     ratio_errors,
     ratios,
 )
@@ -89,6 +91,30 @@ def test_a_reference_that_is_not_there() -> None:
 def test_geometric_mean() -> None:
     assert geometric_mean(pd.Series([0.5, 2.0, math.nan])) == pytest.approx(1.0)
     assert math.isnan(geometric_mean(pd.Series([math.nan])))
+
+
+def test_error_of_a_geometric_mean_is_that_of_noisy_ratios() -> None:
+    rng = np.random.default_rng(0)
+    values, errors = pd.Series([0.5, 1.1, 2.0]), pd.Series([0.01, 0.03, 0.02])
+    noisy = values.to_numpy() + errors.to_numpy() * rng.standard_normal((100_000, 3))
+    spread = np.exp(np.log(noisy).mean(axis=1)).std()
+    assert geometric_mean_error(values, errors) == pytest.approx(spread, rel=0.01)
+    missing = pd.Series([0.5, 1.1, math.nan])
+    assert geometric_mean_error(missing, errors) == geometric_mean_error(values[:2], errors[:2])
+    assert math.isnan(geometric_mean_error(missing[2:], errors))
+
+
+def test_the_overview_has_errors() -> None:
+    frame = results()
+    # As if "a" had other luck in every run: else its ratios are exact.
+    frame.loc[(frame["method"] == "a") & (frame["run"] == 1), "regret"] *= 1.2
+    table, errors = ratios(frame, "scaml"), ratio_errors(frame, "scaml")
+    found = overview_errors(table, errors)
+    assert list(found) == ["tables", "synthetic", "safety"]
+    assert found.loc["a", "synthetic"] == pytest.approx(errors.loc["a", ("branin", 8, 32)])
+    tables = [("svm", 8, 32), ("fcnet-slice", 8, 32), ("fcnet-naval", 8, 32)]
+    expected = geometric_mean_error(table.loc["a", tables], errors.loc["a", tables])
+    assert found.loc["a", "tables"] == pytest.approx(expected) != 0.0
 
 
 def test_every_problem_has_a_kind_and_a_family() -> None:

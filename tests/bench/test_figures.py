@@ -76,7 +76,7 @@ SYNTHETIC: list[Setting] = [
 def test_figures_have_names() -> None:
     assert FIGURES == (
         *("synthetic", "hpo", "ablation-tasks", "ablation-points"),
-        *("appendix-tasks", "appendix-points", "regret"),
+        *("appendix-tasks", "appendix-points", "regret", "choices"),
     )
 
 

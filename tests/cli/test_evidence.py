@@ -24,6 +24,7 @@ def test_ablate_runs_tabulates_and_goes_on(tmp_path: Path, capsys: pytest.Captur
     found = json.loads(capsys.readouterr().out)
     assert [row["method"] for row in found["ratios"]][:3] == ["scaml", "scaml-paper", "gpbo"]
     assert found["ratios"][0]["tables"] == 1.0
+    assert found["ratios"][0]["tables error"] is None  # of a single run
     assert {row["family"] for row in found["without"]} == {"svm", "safety"}
     assert len(list(out.glob("*/all.parquet"))) == 2
 

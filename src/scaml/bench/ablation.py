@@ -16,14 +16,20 @@ from scaml.bench.safety import SAFETY
 from scaml.errors import SettingError
 
 __all__ = [
+    "KINDS",
     "family_of",
     "geometric_mean",
+    "geometric_mean_error",
     "kind_of",
     "leave_one_family_out",
     "overview",
+    "overview_errors",
     "ratio_errors",
     "ratios",
 ]
+
+KINDS = ("tables", "synthetic", "safety")
+"""Of problems."""
 
 _SETTING = ["problem", "meta_tasks", "points"]
 
@@ -109,6 +115,13 @@ def geometric_mean(values: pd.Series[float]) -> float:
     return math.exp(math.fsum(logs) / len(logs)) if logs else math.nan
 
 
+def geometric_mean_error(values: pd.Series[float], errors: pd.Series[float]) -> float:
+    """Standard error of a geometric mean of independent ratios, to first order."""
+    there = values.dropna()
+    relative = (errors[there.index] / there).to_numpy()
+    return geometric_mean(values) * math.hypot(*relative) / len(there) if len(there) else math.nan
+
+
 def leave_one_family_out(table: pd.DataFrame) -> pd.DataFrame:
     """For every family, the method that is best without it, and what that one is worth on it.
 
@@ -135,12 +148,40 @@ def overview(table: pd.DataFrame) -> pd.DataFrame:
     Args:
         table: Ratios.
     """
-    kinds = pd.Series([kind_of(problem) for problem, *_ in table.columns], index=table.columns)
+    kinds = _kinds(table)
     columns = {
-        kind: table.loc[:, kinds == kind].apply(geometric_mean, axis=1)
-        for kind in ("tables", "synthetic", "safety")
-        if (kinds == kind).any()
+        kind: table.loc[:, kinds == kind].apply(geometric_mean, axis=1) for kind in _present(kinds)
     }
     if (kinds == "tables").any():
         columns["worst table"] = table.loc[:, kinds == "tables"].max(axis=1)
     return pd.DataFrame(columns)
+
+
+def overview_errors(table: pd.DataFrame, errors: pd.DataFrame) -> pd.DataFrame:
+    """Standard errors of the geometric means of `overview`.
+
+    Args:
+        table: Ratios.
+        errors: Theirs, see `ratio_errors`.
+    """
+    kinds = _kinds(table)
+    return pd.DataFrame(
+        {
+            kind: [
+                geometric_mean_error(
+                    table.loc[method, kinds == kind], errors.loc[method, kinds == kind]
+                )
+                for method in table.index
+            ]
+            for kind in _present(kinds)
+        },
+        index=table.index,
+    )
+
+
+def _kinds(table: pd.DataFrame) -> pd.Series[str]:
+    return pd.Series([kind_of(problem) for problem, *_ in table.columns], index=table.columns)
+
+
+def _present(kinds: pd.Series[str]) -> list[str]:
+    return [kind for kind in KINDS if (kinds == kind).any()]

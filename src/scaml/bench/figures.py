@@ -1,4 +1,4 @@
-"""The paper's figures of regret, drawn from the results of runs.
+"""The paper's figures of regret, and that of the choices, drawn from the results of runs.
 
 A setting is a problem with M meta-tasks of N_m points each. A figure is a grid of panels; those that
 the results cannot fill are left out. Every line is the mean over runs, its band the standard error.
@@ -15,6 +15,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from scaml.bench import worth
 from scaml.bench.palette import in_order, write
 from scaml.bench.panels import Curve, Grid, Panel, page
 from scaml.bench.problems import PROBLEMS
@@ -31,6 +32,8 @@ _HPO = (
     *("fcnet-slice", "fcnet-protein", "fcnet-naval", "fcnet-parkinsons"),
 )
 _ABLATED, _ABLATION_TASKS = ("branin", "hartmann6"), 8
+
+_CHOICES = "choices"
 
 _Results = dict[Setting, pd.DataFrame]
 
@@ -54,6 +57,8 @@ def draw(frame: pd.DataFrame, figure: str, folder: Path) -> list[Path]:
 
 def build(frame: pd.DataFrame, figure: str) -> Figure:
     """The figure itself, at its printed size. Arguments and errors as of `draw`."""
+    if figure == _CHOICES:
+        return worth.build(frame)
     if figure not in _PLANS:
         raise SettingError(f"There is no figure {figure!r}; did you mean {nearest(figure, FIGURES)!r}?")
     arrange, needs = _PLANS[figure]
@@ -207,5 +212,5 @@ _PLANS: dict[str, tuple[Callable[[_Results], Grid], str]] = {
     "regret": (_everything, "a run of any problem"),
 }
 
-FIGURES = tuple(_PLANS)
+FIGURES = (*_PLANS, _CHOICES)
 """The names of the figures."""

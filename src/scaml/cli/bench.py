@@ -183,7 +183,8 @@ def plot(
         typer.Option(
             metavar="NAME",
             help="synthetic, ablation-tasks, ablation-points, appendix-tasks, appendix-points, hpo, "
-            "illustration, or regret: whatever there is, a panel a setting.",
+            "illustration, choices (from scaml bench ablate), or regret: whatever there is, a panel "
+            "a setting.",
         ),
     ] = "regret",
     out: Annotated[
@@ -191,7 +192,7 @@ def plot(
     ] = None,
     quiet: Quiet = False,
 ) -> None:
-    """Draw results as PNG and PDF: mean regret and its standard error over evaluations."""
+    """Draw results as PNG and PDF: mean regret and its standard error over evaluations, or ratios."""
     with needs_extra():
         _draw(results, figure, results / _DRAWN if out is None else out, quiet)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -60,19 +61,27 @@ def ablate(
         frame, _ = read(out)
         table = ablation.ratios(frame, _REFERENCE)
         overview = ablation.overview(table).loc[names]
+        errors = ablation.overview_errors(table, ablation.ratio_errors(frame, _REFERENCE))
         without = ablation.leave_one_family_out(table)
     if as_json:
         print_json(
             {
                 "ratios": [
-                    {"method": method} | {key: _number(value) for key, value in row.items()}
+                    {"method": method}
+                    | {key: _number(value) for key, value in row.items()}
+                    | {f"{kind} error": _number(error) for kind, error in errors.loc[method].items()}
                     for method, row in overview.iterrows()
                 ],
                 "without": [{"family": family} | row.to_dict() for family, row in without.iterrows()],
             }
         )
         return
-    _print("Ratio of cumulative regret to the default's", overview, "method")
+    for kind in errors:
+        overview[kind] = [
+            f"{value:.2f}" if math.isnan(error) else f"{value:.2f} ± {error:.2f}"
+            for value, error in zip(overview[kind], errors.loc[names, kind], strict=True)
+        ]
+    _print("Ratio of cumulative regret to the default's, ± its standard error", overview, "method")
     _print("The best choice without a family, and its ratio there", without, "family")
 
 
@@ -134,7 +143,7 @@ def _write(frame: pd.DataFrame, path: Path) -> None:
 
 
 def _number(value: float) -> float | None:
-    return None if value != value else float(value)
+    return None if math.isnan(value) else float(value)
 
 
 def _print(title: str, frame: pd.DataFrame, index: str) -> None:

@@ -1,0 +1,149 @@
+"""The figure of the choices: what each is worth beside the default, by kind of problems.
+
+A point is the geometric mean, over the problems of a kind, of a choice's cumulative regret over the
+default's; its bar reaches two standard errors to either side. Left of 1 the choice is better.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+
+from scaml.bench import ablation
+from scaml.bench.palette import PAGE, look, style, tidy
+from scaml.errors import SettingError
+
+__all__ = ["Worth", "build", "compute"]
+
+_DEFAULT, _OTHERS = "scaml", ("scaml-paper", "gpbo")
+_KINDS = ("tables", "synthetic")  # the safety families test the default alone
+_ROW, _EDGE = 0.135, 0.75  # inches: of a choice, and above and below them all
+_STANDARD_ERRORS = 2.0
+_TICKS = (0.25, 0.5, 0.7, 0.8, 0.9, 1.0, 1.1, 1.25, 1.5, 2.0, 3.0, 4.0)
+_MOST = 4.0  # the axis ends here: what is worse yet has an arrow
+_BETTER, _EVEN, _WORSE = "#009E73", "#888888", "#D55E00"
+
+
+@dataclass(frozen=True, eq=False)
+class Worth:
+    """The numbers of the figure, a row a choice and a column a kind.
+
+    Args:
+        ratios: Geometric means of ratios to the default.
+        errors: Their standard errors; NaN of a single run.
+        runs: The least number of runs of any problem.
+    """
+
+    ratios: pd.DataFrame
+    errors: pd.DataFrame
+    runs: pd.Series[int]
+
+
+def compute(frame: pd.DataFrame) -> Worth:
+    """What the choices are worth that have results on every problem of tables and synthetic families.
+
+    Choices of one factor follow each other; several together and the paper's setting come last.
+
+    Raises:
+        SettingError: If there is no choice, or no default to compare with.
+    """
+    shown = frame[frame["problem"].map(ablation.kind_of).isin(_KINDS)] if len(frame) else frame
+    methods = set(shown["method"]) - {_DEFAULT, *_OTHERS} if len(shown) else set()
+    table = ablation.ratios(shown, _DEFAULT) if methods else pd.DataFrame()
+    whole = [name for name in table.dropna().index if name in methods and "=" in name]
+    if not whole:
+        raise SettingError(
+            "The results hold nothing for the figure 'choices', which needs the default and a choice "
+            "on the same problems; run scaml bench ablate."
+        )
+    order = sorted(whole, key=lambda name: ("+" in name, name))
+    order += [name for name in _OTHERS if name in table.dropna().index]
+    table = table.loc[order]
+    errors = ablation.ratio_errors(shown, _DEFAULT).loc[order, table.columns]
+    counts = shown.groupby(["method", "problem"])["run"].nunique().unstack()
+    ratios = ablation.overview(table)
+    kinds = [kind for kind in _KINDS if kind in ratios]
+    return Worth(
+        ratios[kinds],
+        ablation.overview_errors(table, errors)[kinds],
+        counts.loc[order].min(axis=1).astype(int),
+    )
+
+
+def build(frame: pd.DataFrame) -> Figure:
+    """The figure, at its printed size. Argument and errors as of `compute`."""
+    worth = compute(frame)
+    with style():
+        height = _EDGE + _ROW * len(worth.ratios)
+        figure = Figure(figsize=(PAGE["text"], height), layout="constrained")
+        FigureCanvasAgg(figure)
+        columns = list(worth.ratios)
+        panels = figure.subplots(1, len(columns), sharey=True, squeeze=False)[0]
+        for axes, kind in zip(panels, columns, strict=True):
+            _panel(axes, worth, kind)
+        panels[0].set_yticks(range(len(worth.ratios)), [_label(name) for name in worth.ratios.index])
+        panels[0].set_ylim(len(worth.ratios) - 0.4, -0.6)
+        most, least = worth.runs.max(), worth.runs.min()
+        runs = f"{most} runs" if most == least else f"{least} to {most} runs"
+        figure.supxlabel(
+            f"cumulative regret over the default's, two standard errors, {runs}: left of 1 is better",
+            fontsize=7.0,
+        )
+    return figure
+
+
+def _label(name: str) -> str:
+    return name if "=" in name else look(name).label
+
+
+def _panel(axes: Axes, worth: Worth, kind: str) -> None:
+    values, errors = worth.ratios[kind], _STANDARD_ERRORS * worth.errors[kind].fillna(0.0)
+    for place, (value, error) in enumerate(zip(values, errors, strict=True)):
+        colour = _WORSE if value - error > 1.0 else _BETTER if value + error < 1.0 else _EVEN
+        if value > _MOST:
+            _beyond(axes, place, value, colour)
+        else:
+            axes.errorbar(
+                value, place, xerr=error, fmt="o", color=colour, markersize=3.0, linewidth=0.9
+            )
+    axes.axvline(1.0, color="0.3", linewidth=0.6, zorder=1.0)
+    _shade(axes, list(values.index))
+    axes.set_xscale("log")
+    low, high = (values - errors).min(), (values + errors).max()
+    axes.set_xlim(max(0.95 * low, 1.0 / _MOST), min(1.05 * high, _MOST))
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.xaxis.set_major_locator(FixedLocator(_TICKS))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.set_title(kind)
+    tidy(axes)
+    axes.grid(visible=False, axis="y")
+
+
+def _beyond(axes: Axes, place: int, value: float, colour: str) -> None:
+    axes.plot(_MOST, place, marker=">", color=colour, markersize=3.5, clip_on=False)
+    axes.annotate(
+        f"{value:.1f}",
+        (_MOST, place),
+        xytext=(-5.0, 0.0),
+        textcoords="offset points",
+        ha="right",
+        va="center",
+    )
+
+
+def _shade(axes: Axes, names: Sequence[str]) -> None:
+    """Every other factor lies on grey; what is not a single choice counts as one more."""
+    factors = [name.partition("=")[0] if "=" in name and "+" not in name else "" for name in names]
+    first = 0
+    for place, (_, group) in enumerate(groupby(factors)):
+        last = first + len(list(group))
+        if place % 2:
+            axes.axhspan(first - 0.5, last - 0.5, color="0.96", zorder=0.0)
+        first = last

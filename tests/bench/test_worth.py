@@ -1,0 +1,92 @@
+"""The figure of the choices: its numbers are those of the ablation, and it shows all of them."""
+
+from __future__ import annotations
+
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from scaml import SettingError
+from scaml.bench import ablation
+from scaml.bench.figures import draw
+from scaml.bench.worth import build, compute
+
+PROBLEM_NAMES = ("svm", "lr", "branin", "unrelated")
+FACTORS = {
+    "scaml": 1.0,
+    "gpbo": 20.0,
+    "sqrt-beta=2": 0.8,
+    "kernel=matern52": 1.3,
+    "kernel=matern52+sqrt-beta=2": 0.9,
+}
+
+
+def results(runs: int = 4) -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    return pd.DataFrame(
+        [
+            {
+                "problem": problem,
+                "meta_tasks": 8,
+                "points": 32,
+                "method": method,
+                "run": run,
+                "step": 1,
+                "regret": factor * rng.uniform(0.9, 1.1),
+                "span": None,
+            }
+            for problem, run, (method, factor) in product(PROBLEM_NAMES, range(runs), FACTORS.items())
+        ]
+    )
+
+
+def test_numbers_are_those_of_the_ablation() -> None:
+    frame = results()
+    worth = compute(frame)
+    assert list(worth.ratios.index) == [
+        *("kernel=matern52", "sqrt-beta=2", "kernel=matern52+sqrt-beta=2", "gpbo")
+    ]
+    assert list(worth.ratios) == list(worth.errors) == ["tables", "synthetic"]
+    table, errors = ablation.ratios(frame, "scaml"), ablation.ratio_errors(frame, "scaml")
+    for name in worth.ratios.index:
+        both = table.loc[name, ["svm", "lr"]]
+        assert worth.ratios.loc[name, "tables"] == pytest.approx(np.sqrt(both.prod()))
+        assert worth.errors.loc[name, "synthetic"] == pytest.approx(errors.loc[name, "branin"].item())
+    assert set(worth.runs) == {4}
+
+
+def test_a_choice_that_misses_a_problem_is_left_out() -> None:
+    frame = results()
+    part = frame[(frame["method"] != "sqrt-beta=2") | (frame["problem"] != "lr")]
+    assert "sqrt-beta=2" not in compute(part).ratios.index
+    fewer = frame[(frame["method"] != "sqrt-beta=2") | (frame["problem"] != "lr") | (frame["run"] < 2)]
+    assert compute(fewer).runs["sqrt-beta=2"] == 2
+    assert "2 to 4 runs" in build(fewer).get_supxlabel()
+
+
+@pytest.mark.parametrize("kept", [[], ["scaml", "gpbo"], ["gpbo", "sqrt-beta=2"]])
+def test_nothing_to_compare(kept: list[str]) -> None:
+    frame = results()
+    with pytest.raises(SettingError, match=r"run scaml bench ablate|no method 'scaml'"):
+        build(frame[frame["method"].isin(kept)])
+
+
+def test_every_choice_has_a_row_and_what_is_far_worse_an_arrow(tmp_path: Path) -> None:
+    tables, _ = build(results()).axes
+    labels = [label.get_text() for label in tables.get_yticklabels()]
+    assert labels == ["kernel=matern52", "sqrt-beta=2", "kernel=matern52+sqrt-beta=2", "GPBO"]
+    assert len(tables.containers) == 3  # points with bars
+    assert [note.get_text() for note in tables.texts] == [
+        f"{compute(results()).ratios['tables']['gpbo']:.1f}"
+    ]
+    paths = draw(results(), "choices", tmp_path)
+    assert [path.name for path in paths] == ["choices.png", "choices.pdf"]
+
+
+def test_a_single_run_has_no_bar() -> None:
+    frame = results(runs=1)
+    assert compute(frame).errors.isna().all(axis=None)
+    assert len(build(frame).axes[0].containers) == 3
