@@ -10,6 +10,7 @@ import pytest
 from scaml.bench import ablation
 from scaml.bench.calibration import coverage_error
 from scaml.bench.results import read
+from scaml.bench.worth import compute
 
 RESULTS = Path(__file__).parents[2] / "results"
 
@@ -46,6 +47,34 @@ def test_against_no_past(frame: pd.DataFrame) -> None:
 def test_the_main_comparison_has_enough_runs(frame: pd.DataFrame) -> None:
     main = frame[frame["method"].isin(["scaml", "scaml-paper", "gpbo"])]
     assert main.groupby(["problem", "method"])["run"].nunique().min() >= 16
+
+
+@pytest.mark.parametrize(
+    "choice",
+    [
+        *(
+            "normalization=union",
+            "normalization=pooled",
+            "normalization=level",
+            "normalization=learned",
+        ),
+        *("weights=positive", "weights=signed", "weights=per-task", "weights=spike", "sqrt-beta=5"),
+        *("hyperparameters=laplace", "acquisition=thompson"),
+    ],
+)
+def test_choices_that_the_page_calls_worse(frame: pd.DataFrame, choice: str) -> None:
+    worth = compute(frame)
+    error = worth.errors.loc[choice, "tables"]
+    assert worth.ratios.loc[choice, "tables"] - 2.0 * error > 1.0
+
+
+@pytest.mark.parametrize("choice", ["sqrt-beta=2", "residual=paper"])
+def test_choices_that_are_ahead_hurt_where_the_past_is_unrelated(
+    frame: pd.DataFrame, choice: str
+) -> None:
+    assert compute(frame).runs[choice] >= 16
+    table = ablation.ratios(frame, "gpbo", evaluations=30)
+    assert table.loc[choice, "unrelated"].item() > 1.1 >= table.loc["scaml", "unrelated"].item()
 
 
 def test_intervals() -> None:
