@@ -10,7 +10,7 @@ import pytest
 from scaml.bench import ablation
 from scaml.bench.calibration import coverage_error
 from scaml.bench.results import read
-from scaml.bench.worth import compute
+from scaml.bench.worth import Worth, compute
 
 RESULTS = Path(__file__).parents[2] / "results"
 
@@ -18,6 +18,11 @@ RESULTS = Path(__file__).parents[2] / "results"
 @pytest.fixture(scope="module")
 def frame() -> pd.DataFrame:
     return read(RESULTS / "choices")[0]
+
+
+@pytest.fixture(scope="module")
+def worth(frame: pd.DataFrame) -> Worth:
+    return compute(frame)
 
 
 def of_kind(table: pd.DataFrame, kind: str) -> pd.Series:
@@ -62,17 +67,16 @@ def test_the_main_comparison_has_enough_runs(frame: pd.DataFrame) -> None:
         *("hyperparameters=laplace", "acquisition=thompson"),
     ],
 )
-def test_choices_that_the_page_calls_worse(frame: pd.DataFrame, choice: str) -> None:
-    worth = compute(frame)
+def test_choices_that_the_page_calls_worse(worth: Worth, choice: str) -> None:
     error = worth.errors.loc[choice, "tables"]
     assert worth.ratios.loc[choice, "tables"] - 2.0 * error > 1.0
 
 
 @pytest.mark.parametrize("choice", ["sqrt-beta=2", "residual=paper"])
 def test_choices_that_are_ahead_hurt_where_the_past_is_unrelated(
-    frame: pd.DataFrame, choice: str
+    frame: pd.DataFrame, worth: Worth, choice: str
 ) -> None:
-    assert compute(frame).runs[choice] >= 16
+    assert worth.runs[choice] >= 16
     table = ablation.ratios(frame, "gpbo", evaluations=30)
     assert table.loc[choice, "unrelated"].item() > 1.1 >= table.loc["scaml", "unrelated"].item()
 
