@@ -102,6 +102,8 @@ def test_error_of_a_geometric_mean_is_that_of_noisy_ratios() -> None:
     missing = pd.Series([0.5, 1.1, math.nan])
     assert geometric_mean_error(missing, errors) == geometric_mean_error(values[:2], errors[:2])
     assert math.isnan(geometric_mean_error(missing[2:], errors))
+    # What the mean leaves out has no part in its error.
+    assert geometric_mean_error(missing.fillna(0.0), errors) == geometric_mean_error(missing, errors)
 
 
 def test_the_overview_has_errors() -> None:

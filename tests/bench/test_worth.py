@@ -67,10 +67,17 @@ def test_a_choice_that_misses_a_problem_is_left_out() -> None:
     assert "2 to 4 runs" in build(fewer).get_supxlabel()
 
 
-@pytest.mark.parametrize("kept", [[], ["scaml", "gpbo"], ["gpbo", "sqrt-beta=2"]])
-def test_nothing_to_compare(kept: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("kept", "message"),
+    [
+        ([], r"run scaml bench ablate\.$"),
+        (["scaml", "gpbo"], r"run scaml bench ablate\.$"),
+        (["gpbo", "sqrt-beta=2"], "no method 'scaml'"),
+    ],
+)
+def test_nothing_to_compare(kept: list[str], message: str) -> None:
     frame = results()
-    with pytest.raises(SettingError, match=r"run scaml bench ablate|no method 'scaml'"):
+    with pytest.raises(SettingError, match=message):
         build(frame[frame["method"].isin(kept)])
 
 

@@ -16,7 +16,6 @@ from scaml.bench.safety import SAFETY
 from scaml.errors import SettingError
 
 __all__ = [
-    "KINDS",
     "family_of",
     "geometric_mean",
     "geometric_mean_error",
@@ -28,9 +27,7 @@ __all__ = [
     "ratios",
 ]
 
-KINDS = ("tables", "synthetic", "safety")
-"""Of problems."""
-
+_KINDS = ("tables", "synthetic", "safety")
 _SETTING = ["problem", "meta_tasks", "points"]
 
 
@@ -116,8 +113,8 @@ def geometric_mean(values: pd.Series[float]) -> float:
 
 
 def geometric_mean_error(values: pd.Series[float], errors: pd.Series[float]) -> float:
-    """Standard error of a geometric mean of independent ratios, to first order."""
-    there = values.dropna()
+    """Standard error of `geometric_mean` of independent ratios, to first order."""
+    there = values[values > 0]
     relative = (errors[there.index] / there).to_numpy()
     return geometric_mean(values) * math.hypot(*relative) / len(there) if len(there) else math.nan
 
@@ -184,4 +181,4 @@ def _kinds(table: pd.DataFrame) -> pd.Series[str]:
 
 
 def _present(kinds: pd.Series[str]) -> list[str]:
-    return [kind for kind in KINDS if (kinds == kind).any()]
+    return [kind for kind in _KINDS if (kinds == kind).any()]

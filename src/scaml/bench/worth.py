@@ -24,7 +24,7 @@ from scaml.errors import SettingError
 __all__ = ["Worth", "build", "compute"]
 
 _DEFAULT, _OTHERS = "scaml", ("scaml-paper", "gpbo")
-_KINDS = ("tables", "synthetic")  # the safety families test the default alone
+_KINDS = ("tables", "synthetic")  # the safety families are there to test a default, not to choose one
 _ROW, _EDGE = 0.135, 0.75  # inches: of a choice, and above and below them all
 _STANDARD_ERRORS = 2.0
 _TICKS = (0.25, 0.5, 0.7, 0.85, 1.0, 1.2, 1.5, 2.0, 3.0, 4.0)
