@@ -46,6 +46,7 @@ ORDER = [
     "networks",
     "network_tasks",
     "warm_start",
+    "improvement",
     "acquisition",
     "mixed",
     "store",

@@ -14,9 +14,10 @@ from botorch.utils.sampling import manual_seed
 from torch import Tensor
 from torch.quasirandom import SobolEngine
 
-from scaml.acquisition import UpperConfidenceBound, evaluate, maximize_on_cube
+from scaml.acquisition import SQRT_BETA, UpperConfidenceBound, evaluate, maximize_on_cube
 from scaml.data import Task, check_integer, check_points
 from scaml.errors import SettingError, SpaceError
+from scaml.improvement import NoisyExpectedImprovement
 from scaml.methods.base import MetaPrior, check_seed
 from scaml.mixed import all_points, maximize_mixed
 from scaml.parallel import one_thread
@@ -111,7 +112,7 @@ def choose(
 def choose_new(
     prior: MetaPrior, model: Model, task: Task, q: int, pending: Tensor, seed: int
 ) -> Tensor:
-    """`choose` for people: where UCB repeats a point of the task, or a pending one, a bolder UCB."""
+    """`choose` for people: where it repeats a point of the task, or a pending one, a bolder UCB."""
     taken = pending
     for i in range(q):
         x = choose(prior, model, task, 1, taken, seed + i)
@@ -123,9 +124,12 @@ def choose_new(
 
 def _bolder(prior: MetaPrior, model: Model, task: Task, taken: Tensor, seed: int, x: Tensor) -> Tensor:
     own, known = prior.acquisition(model), torch.cat([task.X, taken])
-    if not isinstance(own, UpperConfidenceBound):
+    if isinstance(own, UpperConfidenceBound):
+        sqrt_beta = max(float(own.beta) ** 0.5, _LEAST_SQRT_BETA)
+    elif isinstance(own, NoisyExpectedImprovement):
+        sqrt_beta = SQRT_BETA
+    else:
         return x
-    sqrt_beta = max(float(own.beta) ** 0.5, _LEAST_SQRT_BETA)
     for _ in range(_DOUBLINGS):
         sqrt_beta *= 2.0
         bolder = partial(UpperConfidenceBound, sqrt_beta=sqrt_beta)
@@ -196,11 +200,15 @@ def _best_row(
 
 def _on_table(function: AcquisitionFunction, prior: MetaPrior, table: Tensor, rows: Tensor) -> Tensor:
     """Values at some rows of a table, from what the prior keeps of it if it can."""
-    if isinstance(function, UpperConfidenceBound) and function.posterior_transform is None:
+    if isinstance(function, NoisyExpectedImprovement) or (
+        isinstance(function, UpperConfidenceBound)
+        and function.posterior_transform is None
+        and not function.model.batch_shape
+    ):
         with torch.no_grad():
             moments = prior.on_table(function.model, table)
-        if moments is not None:
-            return function.of_moments(*moments)[rows]
+            if moments is not None:
+                return function.of_moments(*moments)[rows]
     return evaluate(function, table[rows])
 
 

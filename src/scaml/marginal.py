@@ -4,9 +4,10 @@ Every kernel matrix of the formulas in `scaml_gp` comes from one product and one
 meta-task m and of the test-task are the columns of one array, so that
 
 $$\mu_t(x) = \sum_m u_m(x)^T b_m + k(x, X_t) \gamma, \qquad
-\sigma_t^2(x) = k(x, x) - \sum_m |u_m(x)|^2 - |L_t^{-1} (k(X_t, x) - \phi(X_t) \phi(x))|^2$$
+\sigma_t^2(x) = k_t(x, x) + \sum_m (w_m^2 k_m(x, x) - |u_m(x)|^2) - |L_t^{-1} k(X_t, x)|^2$$
 
-cost less, with their gradients, than through the general formulas.
+cost less, with their gradients, than through the general formulas. Several vectors of values at X_t
+(fantasies) share everything but γ.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ class Marginal:
     whitener: Tensor  # M x N x N, with the weights
     linear: Tensor  # M x N x (1 + n): b_m and φ_m(X_t)
     scales: Tensor  # K, of the stationary kernels
-    gamma: Tensor  # n
+    gamma: Tensor  # s x n, of s vectors of values at X_t
     root: Tensor  # n x n, L_t^-1
 
     @classmethod
@@ -75,14 +76,14 @@ class Marginal:
         )
 
     def __call__(self, X: Tensor) -> tuple[Tensor, Tensor]:
-        """Mean and variance, n each, at `n x d`; differentiable."""
+        """Means, `n x s`, and variance, n, at `n x d`; differentiable."""
         M, N, _ = self.whitener.shape
         squared = torch.matmul(left_factor(X * self.inverse), self.right.mT).clamp_min_(0.0)
         R = correlation(self.kernel, squared)
         u = torch.matmul(R[:M, :, :N], self.whitener.mT)
         linear = torch.matmul(u, self.linear).sum(0)
         stationary = torch.tensordot(self.scales, R[:, :, N:], dims=1)
-        mean = linear[:, 0] + stationary @ self.gamma
-        further = (stationary - linear[:, 1:]) @ self.root.mT
-        gained = u.square().sum((0, 2)) + further.square().sum(-1)
+        covariance = stationary - linear[:, 1:]  # k(x, X_t)
+        mean = linear[:, :1] + covariance @ self.gamma.mT
+        gained = u.square().sum((0, 2)) + (covariance @ self.root.mT).square().sum(-1)
         return mean, self.scales.sum() - gained

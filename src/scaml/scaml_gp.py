@@ -130,7 +130,7 @@ class ScaMLGP(GPyTorchModel, FantasizeMixin):
         """Posterior mean, `batch x q`, and covariance, `batch x q x q`, before units."""
         if X.ndim == 3 and X.shape[-2] == 1 and self._y.ndim == 1:
             mean, variance = self._at_points(X.squeeze(-2))
-            return mean.unsqueeze(-1), variance.clamp_min(self._floor)[:, None, None]
+            return mean, variance[:, None, None]
         phi, further, stationary = self._all_features(X)
         mean = (phi @ self._b.unsqueeze(-1) + stationary @ self._gamma.unsqueeze(-1)).squeeze(-1)
         if X.shape[-2] == 1:  # what acquisition functions mostly ask for needs no q x q product
@@ -157,7 +157,7 @@ class ScaMLGP(GPyTorchModel, FantasizeMixin):
         return _LEAST_VARIANCE * float(self._scales.sum())
 
     def _at_points(self, X: Tensor) -> tuple[Tensor, Tensor]:
-        """Mean and variance, n each, at single points, `n x d`."""
+        """Means, `n x s` for s fantasies or one, and variance, n, at single points, `n x d`."""
         if self._marginal is None:
             with torch.inference_mode(False):  # a caller's mode must not outlive the call
                 self._marginal = Marginal.of(
@@ -165,22 +165,29 @@ class ScaMLGP(GPyTorchModel, FantasizeMixin):
                     self._X,
                     inverse=self._inverse,
                     scales=self._scales,
-                    b=self._b,
+                    b=self._tasks.targets.flatten(),
                     phi=self._phi,
-                    gamma=self._gamma,
+                    gamma=torch.atleast_2d(self._gamma),
                     root=self._root,
                 )
-        return self._marginal(X)
+        mean, variance = self._marginal(X)
+        return mean, variance.clamp_min(self._floor)
 
     def marginal(self, X: Tensor) -> tuple[Tensor, Tensor]:
         """Posterior mean and variance, each `batch x 1`, at `batch x 1 x d`, in the units of y."""
         mean, variance = self.moments(X.to(self._X))
         return self.y_offset + self.y_scale * mean, self.y_scale.square() * variance.squeeze(-1)
 
+    def of_fantasies(self, X: Tensor) -> tuple[Tensor, Tensor]:
+        """Means of all s fantasies, `n x s`, and their variance, n, at `n x d`, in the units of y."""
+        mean, variance = self._at_points(X.to(self._X))
+        return self.y_offset + self.y_scale * mean, self.y_scale.square() * variance
+
     def on_rows(self, rows: TableRows) -> tuple[Tensor, Tensor]:
         """Posterior mean and variance, n each, at the n rows of a table, in the units of y.
 
-        Theorem 1 and equation 1 as they stand, from what is kept of the meta-tasks.
+        Theorem 1 and equation 1 as they stand, from what is kept of the meta-tasks. Of a model of s
+        fantasies the mean is `n x s`.
         """
         w, active = self.weights, self.weights.nonzero().flatten()
         a, b = self._X / self.lengthscale, rows.table / self.lengthscale
@@ -189,7 +196,9 @@ class ScaMLGP(GPyTorchModel, FantasizeMixin):
         if len(active) and len(cross):
             kept = w[active].square()
             cross = cross + torch.stack([kept @ row[active] for row in rows.covariance(self._X)])
-        mean = w @ rows.mean + cross.mT @ self._gamma
+        mean = (w @ rows.mean).unsqueeze(-1) + cross.mT @ torch.atleast_2d(self._gamma).mT
+        if not self.batch_shape:
+            mean = mean.squeeze(-1)
         prior = w.square() @ rows.variance + self.outputscale + self.level
         variance = (prior - (self._root @ cross).square().sum(0)).clamp_min(self._floor)
         return self.y_offset + self.y_scale * mean, self.y_scale.square() * variance
@@ -246,12 +255,26 @@ class ScaMLGP(GPyTorchModel, FantasizeMixin):
             extra = X.new_zeros(X.shape[:-1])
         else:
             extra = noise.to(self._y).squeeze(-1) / self.y_scale.square() - self.noise
+        # y alone carries the fantasies' batch: they share K, which is factorized once.
+        return self._given(
+            _append(self._X, X, dim=-2),
+            _append(self._y, y, dim=-1),
+            _append(self._extra_noise, extra, dim=-1),
+        )
+
+    def revealed(self, values: Tensor, noise: float) -> ScaMLGP:
+        """This model if other values had been observed at X_t: one of s fantasies.
+
+        Args:
+            values: `s x n`, in the units of y.
+            noise: Variance of theirs, standardized.
+        """
+        return self._given(self._X, values, noise - self.noise.expand(self._X.shape[:-1]))
+
+    def _given(self, X: Tensor, y: Tensor, extra_noise: Tensor) -> ScaMLGP:
         new = copy(self)
         new._buffers = dict(self._buffers)
-        # y alone carries the fantasies' batch: they share K, which is factorized once.
-        new._X = _append(self._X, X, dim=-2)
-        new._extra_noise = _append(self._extra_noise, extra, dim=-1)
-        new._y = _append(self._y, y, dim=-1)
+        new._X, new._y, new._extra_noise = X, y, extra_noise
         new._condition()
         return new
 
@@ -273,6 +296,11 @@ class ScaMLGP(GPyTorchModel, FantasizeMixin):
     def batch_shape(self) -> torch.Size:
         """The fantasies' batch; empty for a fitted model."""
         return self._y.shape[:-1]
+
+    @property
+    def one_design(self) -> bool:
+        """Whether all fantasies, if there are any, have the same X_t, and so the same K."""
+        return self._X.ndim == 2
 
     @property
     def train_inputs(self) -> tuple[Tensor]:

@@ -9,6 +9,7 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 from scaml import methods
+from scaml.acquisition import SQRT_BETA
 from scaml.errors import ScaMLError, SettingError, nearest
 from scaml.methods import Method, ScaML
 
@@ -35,6 +36,7 @@ class Contestant:
 
 _OURS: dict[str, Method | None] = {
     "scaml": ScaML(),
+    "scaml-ucb": ScaML(sqrt_beta=SQRT_BETA),
     "scaml-paper": ScaML.paper(),
     **{
         name.lower(): getattr(methods, name)()
@@ -43,13 +45,14 @@ _OURS: dict[str, Method | None] = {
     RANDOM: None,
 }
 CONTESTANTS = tuple(_OURS)
-"""The names of our own, `scaml-paper` being ScaML-GP in the setting of the paper."""
+"""The names of our own: `scaml` is the default, `scaml-ucb` the same with the acquisition function that
+all others have, `scaml-paper` the setting of the paper."""
 
 
 def contestant(name: str) -> Contestant:
     """A method by its name.
 
-    Or by what it does otherwise than the default, as in "kernel=matern52" or
+    Or by what it does otherwise than `scaml-ucb`, as in "kernel=matern52" or
     "kernel=matern52+sqrt-beta=2", or by file and class, as in "./mine.py:Mine".
 
     Raises:

@@ -68,6 +68,7 @@ class Setting:
 
 PAPER_METHODS = (
     "scaml",
+    "scaml-ucb",
     "scaml-paper",
     "gpbo",
     "rgpe",

@@ -1,7 +1,7 @@
-"""The figure of the choices: what each is worth beside the default, by kind of problems.
+"""The figure of the choices: what each is worth beside the default with UCB, by kind of problems.
 
-A point is the geometric mean, over the problems of a kind, of a choice's cumulative regret over the
-default's; its bar reaches two standard errors to either side. Left of 1 the choice is better.
+A point is the geometric mean, over the problems of a kind, of a choice's cumulative regret over that of
+`scaml-ucb`; its bar reaches two standard errors to either side. Left of 1 the choice is better.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from scaml.errors import SettingError
 
 __all__ = ["Worth", "build", "compute"]
 
-_DEFAULT, _OTHERS = "scaml", ("scaml-paper", "gpbo")
+_REFERENCE, _OTHERS = "scaml-ucb", ("scaml", "scaml-paper", "gpbo")
 _KINDS = ("tables", "synthetic")  # the safety families are there to test a default, not to choose one
 _ROW, _EDGE = 0.135, 0.75  # inches: of a choice, and above and below them all
 _STANDARD_ERRORS = 2.0
@@ -37,7 +37,7 @@ class Worth:
     """The numbers of the figure, a row a choice and a column a kind.
 
     Args:
-        ratios: Geometric means of ratios to the default.
+        ratios: Geometric means of ratios to `scaml-ucb`.
         errors: Their standard errors; NaN of a single run.
         runs: The least number of runs of any problem.
     """
@@ -50,24 +50,25 @@ class Worth:
 def compute(frame: pd.DataFrame) -> Worth:
     """What the choices are worth that have results on every problem of tables and synthetic families.
 
-    Choices of one factor follow each other; several together and the paper's setting come last.
+    Choices of one factor follow each other; several together, the default and the paper's setting come
+    last.
 
     Raises:
-        SettingError: If there is no choice, or no default to compare with.
+        SettingError: If there is no choice, or no `scaml-ucb` to compare with.
     """
     shown = frame[frame["problem"].map(ablation.kind_of).isin(_KINDS)] if len(frame) else frame
-    methods = set(shown["method"]) - {_DEFAULT, *_OTHERS} if len(shown) else set()
-    table = ablation.ratios(shown, _DEFAULT) if methods else pd.DataFrame()
+    methods = set(shown["method"]) - {_REFERENCE, *_OTHERS} if len(shown) else set()
+    table = ablation.ratios(shown, _REFERENCE) if methods else pd.DataFrame()
     whole = [name for name in table.dropna().index if name in methods and "=" in name]
     if not whole:
         raise SettingError(
-            "The results hold nothing for the figure 'choices', which needs the default and a choice "
+            "The results hold nothing for the figure 'choices', which needs scaml-ucb and a choice "
             "on the same problems; run scaml bench ablate."
         )
     order = sorted(whole, key=lambda name: ("+" in name, name))
     order += [name for name in _OTHERS if name in table.dropna().index]
     table = table.loc[order]
-    errors = ablation.ratio_errors(shown, _DEFAULT).loc[order, table.columns]
+    errors = ablation.ratio_errors(shown, _REFERENCE).loc[order, table.columns]
     counts = shown.groupby(["method", "problem"])["run"].nunique().unstack()
     ratios = ablation.overview(table)
     kinds = [kind for kind in _KINDS if kind in ratios]
@@ -94,7 +95,7 @@ def build(frame: pd.DataFrame) -> Figure:
         most, least = worth.runs.max(), worth.runs.min()
         runs = f"{most} runs" if most == least else f"{least} to {most} runs"
         figure.supxlabel(
-            f"cumulative regret over the default's, two standard errors, {runs}: left of 1 is better",
+            f"cumulative regret over that with UCB, two standard errors, {runs}: left of 1 is better",
             fontsize=7.0,
         )
     return figure

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 __all__ = ["ablate", "calibrate"]
 
 _RUNS, _EVALUATIONS = 16, 30
-_REFERENCE = "scaml"
-_BESIDE = (_REFERENCE, "scaml-paper", "gpbo")
+_DEFAULT, _REFERENCE = "scaml", "scaml-ucb"
+_BESIDE = (_DEFAULT, _REFERENCE, "scaml-paper", "gpbo")
 Problems = Annotated[
     list[str] | None,
     typer.Argument(metavar="[PROBLEM]...", help="Names; see scaml bench list. All by default."),
@@ -40,10 +40,10 @@ def ablate(
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
-    """Compare the default with its alternatives, one choice at a time.
+    """Compare the default and its alternatives with scaml-ucb, one choice at a time.
 
-    Prints ratios of cumulative regret to the default's: below 1 an alternative is better. A choice is
-    named by its factor and value, as in kernel=matern52; several together as in
+    scaml-ucb is the default with the paper's acquisition function. Prints ratios of cumulative regret to
+    its own: below 1 an alternative is better. A choice is named by its factor and value, as in kernel=matern52; several together as in
     kernel=matern52+sqrt-beta=2; all single ones by default. Goes on where a stopped command was.
     """
     with needs_extra():
@@ -81,7 +81,7 @@ def ablate(
             f"{value:.2f}" if math.isnan(error) else f"{value:.2f} ± {error:.2f}"
             for value, error in zip(overview[kind], errors.loc[names, kind], strict=True)
         ]
-    _print("Ratio of cumulative regret to the default's, ± its standard error", overview, "method")
+    _print("Ratio of cumulative regret to that of scaml-ucb, ± its standard error", overview, "method")
     _print("The best choice without a family, and its ratio there", without, "family")
 
 
@@ -107,7 +107,7 @@ def calibrate(
         from scaml.bench.problems import PROBLEMS, TableProblem
 
         tables = [name for name, where in PROBLEMS.items() if isinstance(where, TableProblem)]
-        names = methods or [_REFERENCE, "scaml-paper"]
+        names = methods or [_DEFAULT, "scaml-paper"]
         if out is not None and not out.parent.is_dir():
             raise SettingError(f"--out is {str(out)!r}, in no folder; make {str(out.parent)!r} first.")
         with progress(quiet or as_json) as report:

@@ -15,7 +15,7 @@ from botorch.acquisition import AcquisitionFunction
 from botorch.models.model import Model
 from torch import Tensor
 
-from scaml.acquisition import UpperConfidenceBound
+from scaml.acquisition import SQRT_BETA, UpperConfidenceBound
 from scaml.data import MetaData, Task, check_integer, counted
 from scaml.errors import SettingError, SpaceError, TaskDataError
 from scaml.store import write
@@ -43,7 +43,9 @@ class Method(ABC):
     publication: ClassVar[str] = "unpublished"
     cost: ClassVar[str] = "unknown"
     summary: ClassVar[str] = ""
-    sqrt_beta: float = 3.0  # of the default acquisition function, UCB
+    sqrt_beta: float | None = (
+        SQRT_BETA  # of UCB; None where another acquisition function is the default
+    )
 
     @abstractmethod
     def meta_fit(self, meta: MetaData, *, seed: int = 0, n_jobs: int = 1) -> MetaPrior:
@@ -83,7 +85,8 @@ class MetaPrior(ABC):
 
     def acquisition(self, model: Model) -> AcquisitionFunction:
         """The acquisition function whose maximum is evaluated next: UCB with the method's √β."""
-        return UpperConfidenceBound(model, sqrt_beta=self.method.sqrt_beta)
+        sqrt_beta = self.method.sqrt_beta
+        return UpperConfidenceBound(model, sqrt_beta=SQRT_BETA if sqrt_beta is None else sqrt_beta)
 
     def on_table(self, model: Model, table: Tensor) -> tuple[Tensor, Tensor] | None:
         """Mean and variance of the model at the n rows of a table, n each; None to ask the model.

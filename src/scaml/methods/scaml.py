@@ -9,13 +9,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Literal, Self, get_args
 
+from botorch.acquisition import AcquisitionFunction
 from botorch.models.model import Model
 from torch import Tensor
 
+from scaml.acquisition import SQRT_BETA
 from scaml.data import MetaData, Task
 from scaml.errors import SettingError
 from scaml.fit import STARTS
 from scaml.hyperpriors import TEST_TASK
+from scaml.improvement import NoisyExpectedImprovement
 from scaml.kernels import KernelName, check_kernel
 from scaml.likeness import Likeness
 from scaml.methods.base import check_seed, check_sqrt_beta
@@ -51,7 +54,8 @@ class ScaML(ModularMethod["ScaMLPrior"]):
             "pooled", or the paper's "union".
         weights: "shared" around a common value, "positive" with the paper's Γ(1, 1), or "signed" with
             N(0, 1).
-        sqrt_beta: √β of the default acquisition function, UCB.
+        sqrt_beta: √β of the acquisition function, UCB (the paper's is 3). None for noisy expected
+            improvement, which has nothing to set; before the first observation that is UCB, too.
         residual: How large and how smooth the difference from the past is expected to be: "past", as
             the past tasks differ from each other, or "paper", the log-normals of its appendix.
     """
@@ -63,7 +67,7 @@ class ScaML(ModularMethod["ScaMLPrior"]):
     kernel: KernelName = "se"
     normalization: NormalizationName = "clipped"
     weights: WeightsName = "shared"
-    sqrt_beta: float = 3.0
+    sqrt_beta: float | None = None
     residual: ResidualName = "past"
 
     def __post_init__(self) -> None:
@@ -72,12 +76,15 @@ class ScaML(ModularMethod["ScaMLPrior"]):
         check_weights(self.weights)
         if self.residual not in get_args(ResidualName):
             raise SettingError(f"residual is {self.residual!r}; choose 'past' or 'paper'.")
-        check_sqrt_beta(self.sqrt_beta)
+        if self.sqrt_beta is not None:
+            check_sqrt_beta(self.sqrt_beta)
 
     @classmethod
     def paper(cls) -> Self:
         """The setting of the paper, to the letter."""
-        return cls("se", normalization="union", weights="positive", residual="paper", sqrt_beta=3.0)
+        return cls(
+            "se", normalization="union", weights="positive", residual="paper", sqrt_beta=SQRT_BETA
+        )
 
     def prior(self, meta: MetaData, task_gps: TaskGPs) -> ScaMLPrior:
         levels = Levels.of_best if self.normalization == "clipped" else Levels.of
@@ -127,11 +134,15 @@ class ScaMLPrior(ModularPrior):
         cache = Cache(X=task.X, z=z, mean=mean, covariance=covariance.flatten(1))
         return scaling, cache, replace(self.beliefs, level=float(scaling.level), spread=scaling.spread)
 
+    def acquisition(self, model: Model) -> AcquisitionFunction:
+        """Noisy expected improvement where there are observations, or UCB if the method has a √β."""
+        if self.method.sqrt_beta is None and isinstance(model, ScaMLGP) and model.train_targets.numel():
+            return NoisyExpectedImprovement(model)
+        return super().acquisition(model)
+
     def on_table(self, model: Model, table: Tensor) -> tuple[Tensor, Tensor] | None:
         """From the meta-tasks at the rows, which are computed once for a table."""
-        if not (
-            isinstance(model, ScaMLGP) and model.task_gps is self.task_gps and not model.batch_shape
-        ):
+        if not (isinstance(model, ScaMLGP) and model.task_gps is self.task_gps and model.one_design):
             return None
         rows = self.tables.rows(self.task_gps, table)
         return None if rows is None else model.on_rows(rows)

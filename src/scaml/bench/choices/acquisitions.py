@@ -24,7 +24,7 @@ from botorch.sampling import SobolQMCNormalSampler
 from botorch.utils.transforms import t_batch_mode_transform
 from torch import Tensor
 
-from scaml.acquisition import UpperConfidenceBound
+from scaml.acquisition import SQRT_BETA, UpperConfidenceBound
 from scaml.data import MetaData, Task
 from scaml.errors import SettingError
 from scaml.methods.scaml import ScaML, ScaMLPrior
@@ -59,6 +59,7 @@ class Acquiring(ScaML):
             unless that needs data.
     """
 
+    sqrt_beta: float | None = SQRT_BETA
     acquisition: AcquisitionName = "ucb"
     first: FirstName = "ucb"
 

@@ -1,4 +1,8 @@
-"""The choices of an ablation study: one thing at a time is done otherwise than by default."""
+"""The choices of an ablation study: one thing at a time is done otherwise than by `BASE`.
+
+`BASE` is the default with the acquisition function of the paper and of all compared methods: the study
+began with it, and noisy expected improvement, `acquisition=nei`, is the choice that it ended with.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, get_args
 
+from scaml.acquisition import SQRT_BETA
 from scaml.bench.choices.acquisitions import Acquiring, AcquisitionName
 from scaml.bench.choices.laplace import Integrated, Searching
 from scaml.bench.choices.warps import Warped, WarpName
@@ -13,12 +18,14 @@ from scaml.bench.choices.weights import PriorName, Weighted
 from scaml.errors import SettingError, nearest
 from scaml.methods.scaml import ScaML
 
-__all__ = ["Choice", "choices", "together"]
+__all__ = ["BASE", "Choice", "choices", "together"]
+
+BASE = ScaML(sqrt_beta=SQRT_BETA)
 
 
 @dataclass(frozen=True)
 class Choice:
-    """A method that differs from the default in one thing.
+    """A method that differs from `BASE` in one thing.
 
     Args:
         factor: What is done otherwise.
@@ -37,9 +44,8 @@ class Choice:
 
 
 def choices() -> dict[str, Choice]:
-    """All of them by name, in a fixed order; the default itself is none of them."""
-    default = ScaML()
-    return {choice.name: choice for choice in _all(default) if choice.method != default}
+    """All of them by name, in a fixed order; `BASE` and the default have names of their own."""
+    return {name: choice for name, choice in _known().items() if choice.method != ScaML()}
 
 
 def together(name: str) -> ScaML:
@@ -48,13 +54,13 @@ def together(name: str) -> ScaML:
     Raises:
         SettingError: If there is no such choice, or two of them do not go together.
     """
-    known, usual = choices(), vars(ScaML())
+    known, usual = _known(), vars(BASE)
     kind, settings, changed = ScaML, dict[str, Any](usual), set[str]()
     for part in name.split("+"):
         if part not in known:
             raise SettingError(
-                f"There is no choice {part!r}; did you mean {nearest(part, known)!r}? The default "
-                "itself is called scaml."
+                f"There is no choice {part!r}; did you mean {nearest(part, known)!r}? What all choices "
+                "are compared with is called scaml-ucb."
             )
         method = known[part].method
         own = {key: value for key, value in vars(method).items() if usual.get(key) != value}
@@ -68,24 +74,29 @@ def together(name: str) -> ScaML:
     return kind(**settings)
 
 
-def _all(default: ScaML) -> Iterator[Choice]:
-    settings: dict[str, Any] = vars(default)
+def _known() -> dict[str, Choice]:
+    return {choice.name: choice for choice in _all() if choice.method != BASE}
+
+
+def _all() -> Iterator[Choice]:
+    settings: dict[str, Any] = vars(BASE)
     for normalization in ("union", "pooled", "level", "learned", "clipped"):
-        yield Choice("normalization", normalization, replace(default, normalization=normalization))
+        yield Choice("normalization", normalization, replace(BASE, normalization=normalization))
     for warp in get_args(WarpName):
         yield Choice("warping", warp, Warped(**settings | {"normalization": "learned"}, warp=warp))
     for weights in ("positive", "signed", "shared"):
-        yield Choice("weights", weights, replace(default, weights=weights))
+        yield Choice("weights", weights, replace(BASE, weights=weights))
     for name in get_args(PriorName):
         yield Choice("weights", name, Weighted(**settings, prior_name=name))
     for residual in ("past", "paper"):
-        yield Choice("residual", residual, replace(default, residual=residual))
-    yield Choice("kernel", "matern52", replace(default, kernel="matern52"))
+        yield Choice("residual", residual, replace(BASE, residual=residual))
+    yield Choice("kernel", "matern52", replace(BASE, kernel="matern52"))
     for sqrt_beta in (1, 2, 3, 5):
-        yield Choice("sqrt-beta", f"{sqrt_beta}", replace(default, sqrt_beta=float(sqrt_beta)))
+        yield Choice("sqrt-beta", f"{sqrt_beta}", replace(BASE, sqrt_beta=float(sqrt_beta)))
     for acquisition in get_args(AcquisitionName):
         if acquisition != "ucb":
             yield Choice("acquisition", acquisition, Acquiring(**settings, acquisition=acquisition))
+    yield Choice("acquisition", "nei", replace(BASE, sqrt_beta=None))
     yield Choice("first", "mean", Acquiring(**settings, first="mean"))
     for starts in (1, 20):
         yield Choice("starts", f"{starts}", Searching(**settings, starts=starts))
