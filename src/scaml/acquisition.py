@@ -25,7 +25,9 @@ __all__ = [
     "RESTARTS",
     "SQRT_BETA",
     "UpperConfidenceBound",
+    "beside",
     "evaluate",
+    "scale",
     "maximize_on_cube",
     "without_news",
 ]
@@ -39,6 +41,9 @@ RESTARTS = 20
 _LEADERS = 32
 _NEIGHBOURS = 16
 _NEIGHBOURHOOD = 0.05
+# Expected improvement has narrow peaks beside the best data, which raw points miss.
+_WIDTHS = (0.003, 0.01, 0.03, 0.1)
+_AROUND = 128  # points of each width
 _APART = 0.05  # starts are at least this far apart, in units of the cube's diagonal
 _CHUNK = 256  # points evaluated at once: measured, more is no faster, and fewer are slower
 _ONE_AT_A_TIME = threading.RLock()
@@ -80,19 +85,34 @@ def evaluate(acquisition: Callable[[Tensor], Tensor], X: Tensor) -> Tensor:
         return torch.cat([acquisition(part.unsqueeze(-2)) for part in X.split(_CHUNK)])
 
 
+def scale(acquisition: Callable[[Tensor], Tensor], values: Tensor) -> Tensor:
+    """What to divide by, so that a solver's tolerances do not depend on the unit of y; 0 if all is flat.
+
+    A logarithm has no unit, and its range is that of points which nobody asks for. BoTorch marks them.
+    """
+    spread = values.max() - values.min()
+    return spread.sign() if getattr(acquisition, "_log", False) else spread
+
+
 def maximize_on_cube(
-    acquisition: AcquisitionFunction, d: int, *, seed: int, avoid: Tensor | None = None
+    acquisition: AcquisitionFunction,
+    d: int,
+    *,
+    seed: int,
+    avoid: Tensor | None = None,
+    around: Tensor | None = None,
 ) -> Tensor:
     """The maximizer over [0, 1]^d, d long.
 
-    Raw points, then the neighbourhoods of the best of them, then L-BFGS-B from the best that lie
-    apart.
+    Raw points, then the neighbourhoods of the best of them and of those given, then L-BFGS-B from the
+    best that lie apart.
 
     Args:
         acquisition: Takes `batch x 1 x d`.
         d: Number of parameters.
         seed: Decides the raw points.
         avoid: `k x d` points of which the answer must be distinct.
+        around: `k x d` points beside which the maximum may lie.
     """
     if isinstance(acquisition, OneShotAcquisitionFunction):
         return _maximize_one_shot(acquisition, d)
@@ -103,12 +123,13 @@ def maximize_on_cube(
     leaders = raw[values.topk(_LEADERS).indices]
     shifts = torch.randn(_LEADERS, _NEIGHBOURS, d, generator=generator, dtype=torch.float64)
     near = (leaders[:, None] + _NEIGHBOURHOOD * shifts).clamp(0.0, 1.0).view(-1, d)
+    if around is not None:
+        near = torch.cat([near, beside(around, generator)])
     points, values = torch.cat([raw, near]), torch.cat([values, evaluate(acquisition, near)])
     order = values.argsort(descending=True, stable=True)
     points, values = points[order], values[order]
-    top, spread = values[0], values[0] - values[-1]
+    top, spread = values[0], scale(acquisition, values)
     if spread > 0:
-        # Scaled, so that the solver's tolerances do not depend on the unit of y.
         starts = _apart(points)
         refined, found = _ascend(lambda X: (acquisition(X) - top) / spread, starts)
         points = torch.cat([refined, points])
@@ -118,6 +139,14 @@ def maximize_on_cube(
         distance = (points[:, None] - avoid[None]).abs().amax(-1).amin(-1)
         points = points[distance >= DISTINCT]
     return points[0]
+
+
+def beside(points: Tensor, generator: torch.Generator) -> Tensor:
+    """Points of the cube beside those given, `k x d`, at distances of several orders."""
+    widths = torch.tensor(_WIDTHS, dtype=torch.float64).repeat_interleave(_AROUND)
+    shifts = torch.randn(len(widths), points.shape[-1], generator=generator, dtype=torch.float64)
+    centres = points[torch.arange(len(widths)) % len(points)]
+    return (centres + widths[:, None] * shifts).clamp(0.0, 1.0)
 
 
 @contextmanager

@@ -171,9 +171,15 @@ def _maximizer(
     if table is not None:
         return _best_row(function, prior, table, torch.cat([task.X, taken]), seed)
     if prior.space is None or prior.space.continuous:
-        return maximize_on_cube(function, prior.d, seed=seed, avoid=taken if len(taken) else None)
+        avoid = taken if len(taken) else None
+        return maximize_on_cube(function, prior.d, seed=seed, avoid=avoid, around=_promising(function))
     _check_not_one_shot(function, "a space with integers, steps or categories")
     return maximize_mixed(function, prior.space.blocks, seed=seed, avoid=taken)
+
+
+def _promising(function: AcquisitionFunction) -> Tensor | None:
+    """`k x d` points beside which a function may have its maximum."""
+    return function.best_points if isinstance(function, NoisyExpectedImprovement) else None
 
 
 def _table(candidates: Any, d: int) -> Tensor:

@@ -16,7 +16,7 @@ from botorch.optim.optimize_mixed import optimize_acqf_mixed_alternating
 from botorch.utils.sampling import manual_seed
 from torch import Tensor
 
-from scaml.acquisition import DISTINCT, RAW_POINTS, RESTARTS, evaluate, without_news
+from scaml.acquisition import DISTINCT, RAW_POINTS, RESTARTS, evaluate, scale, without_news
 from scaml.space import Block
 
 __all__ = ["all_points", "maximize_mixed"]
@@ -81,8 +81,7 @@ def maximize_mixed(
 class _Compact(AcquisitionFunction):
     """The acquisition function of one column a parameter, a category being its place in the list.
 
-    Scaled to the range of some raw points, so that the solver's tolerances do not depend on the unit
-    of y.
+    Scaled, so that the solver's tolerances do not depend on the unit of y.
     """
 
     def __init__(self, acquisition: AcquisitionFunction, blocks: Sequence[Block], seed: int) -> None:
@@ -92,7 +91,7 @@ class _Compact(AcquisitionFunction):
         self.seed = seed
         values = evaluate(acquisition, self.raw(_SCALING_POINTS))
         self.flat = bool(values.max() == values.min())
-        self.top, self.spread = values.max(), (values.max() - values.min()).clamp_min(1e-300)
+        self.top, self.spread = values.max(), scale(acquisition, values).clamp_min(1e-300)
 
     def raw(self, n: int) -> Tensor:
         """`n x d` points that are spread over the space."""

@@ -42,9 +42,10 @@ def ablate(
 ) -> None:
     """Compare the default and its alternatives with scaml-ucb, one choice at a time.
 
-    scaml-ucb is the default with the paper's acquisition function. Prints ratios of cumulative regret to
-    its own: below 1 an alternative is better. A choice is named by its factor and value, as in kernel=matern52; several together as in
-    kernel=matern52+sqrt-beta=2; all single ones by default. Goes on where a stopped command was.
+    scaml-ucb is the default with the paper's acquisition function. Prints ratios of cumulative regret
+    to its own: below 1 an alternative is better. A choice is named by its factor and value, as in
+    kernel=matern52; several together as in kernel=matern52+sqrt-beta=2; all single ones by default.
+    Goes on where a stopped command was.
     """
     with needs_extra():
         from scaml.bench import ablation
