@@ -11,8 +11,9 @@ from botorch.acquisition import AcquisitionFunction
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 from torch import Tensor
 
-from scaml import MetaData, ScaML, Task, suggest
+from scaml import MetaData, ScaML, ScaMLGP, Task, suggest
 from scaml.acquisition import DISTINCT, UpperConfidenceBound, evaluate
+from scaml.improvement import NoisyExpectedImprovement
 from scaml.methods.gpbo import GPBO
 from scaml.mixed import all_points, maximize_mixed
 from scaml.space import Block, Space
@@ -53,14 +54,18 @@ def random_points(space: Space, n: int, seed: int) -> Tensor:
 
 def acquisition_of(space: Space, seed: int, unit: float = 1.0) -> AcquisitionFunction:
     """UCB of a ScaML-GP with two past tasks and four observations."""
+    return UpperConfidenceBound(model_of(space, seed, unit), sqrt_beta=2.0)
+
+
+def model_of(space: Space, seed: int, unit: float = 1.0, n: int = 4) -> ScaMLGP:
     rng = np.random.default_rng(seed)
     tasks = []
-    for m, n in enumerate((10, 12, 4)):
-        X = random_points(space, n, 10 * seed + m)
+    for m, size in enumerate((10, 12, n)):
+        X = random_points(space, size, 10 * seed + m)
         y = smooth(X.numpy(), 0.5 * m + seed) + 0.3 * np.cos(7.0 * X.numpy() @ rng.random(space.d))
         tasks.append(Task(X, unit * y, name=f"{m}"))
     prior = ScaML().meta_fit(MetaData(tasks[:2]), seed=seed)
-    return UpperConfidenceBound(prior.condition(tasks[2], seed=seed), sqrt_beta=2.0)
+    return prior.condition(tasks[2], seed=seed)
 
 
 def brute_force(space: Space, acquisition: AcquisitionFunction) -> tuple[Tensor, Tensor]:
@@ -98,6 +103,44 @@ def test_the_maximum_is_that_of_brute_force(name: str, seed: int) -> None:
     assert_point_of(space, x)
     found = evaluate(acquisition, x[None])
     assert found.item() >= (values.max() - 1e-3 * (values.max() - values.min())).item()
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("name", list(SPACES))
+def test_the_maximum_beside_the_best_data_is_found(name: str, seed: int) -> None:
+    space = SPACES[name]
+    acquisition = NoisyExpectedImprovement(model_of(space, seed, n=20))
+    _, values = brute_force(space, acquisition)
+    around = acquisition.best_points
+    x = maximize_mixed(acquisition, space.blocks, seed=seed, avoid=nothing(space), around=around)
+    assert_point_of(space, x)
+    assert evaluate(acquisition, x[None]).item() >= values.max().item() - 1e-3
+
+
+class Spike(AcquisitionFunction):
+    """A hill in one corner, and a higher peak of a thousandth of the cube's width."""
+
+    def __init__(self, peak: Tensor) -> None:
+        super().__init__(torch.nn.Module())
+        self.peak = peak
+
+    def forward(self, X: Tensor) -> Tensor:
+        off = (X.squeeze(-2) - self.peak).square().sum(-1)
+        value: Tensor = 3.0 * torch.exp(-0.5 * off / 0.001**2) - X.squeeze(-2).square().sum(-1)
+        return value
+
+
+def test_a_peak_too_narrow_for_raw_points_is_found_beside_a_point() -> None:
+    space = SPACES["number, integer, choice"]
+    peak = space.encode({"a": 0.4137, "n": 5, "k": "y"})
+    here = torch.tensor([1.0, 0.0, 0.0, 0.0, 0.0], dtype=torch.float64)
+    beside = (peak + 0.003 * here)[None]
+    empty = nothing(space)
+    without = maximize_mixed(Spike(peak), space.blocks, seed=0, avoid=empty)
+    assert evaluate(Spike(peak), without[None]).item() < 0.0
+    x = maximize_mixed(Spike(peak), space.blocks, seed=0, avoid=empty, around=beside)
+    assert_point_of(space, x)
+    torch.testing.assert_close(x, peak, rtol=0, atol=1e-4)
 
 
 @pytest.mark.parametrize("taken", [3, 40])

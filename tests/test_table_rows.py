@@ -21,7 +21,9 @@ def table() -> Tensor:
     return torch.rand(300, 3, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
 
 
-@pytest.fixture(params=[ScaML.paper(), ScaML(kernel="matern52", normalization="learned")], ids=str)
+@pytest.fixture(
+    params=[ScaML.paper(), ScaML(kernel="matern52", normalization="learned", sqrt_beta=3.0)], ids=str
+)
 def prior(request: pytest.FixtureRequest) -> ScaMLPrior:
     method: ScaML = request.param
     return method.meta_fit(FAMILY.meta_data(4, 20, 0))

@@ -25,10 +25,12 @@ __all__ = [
     "RESTARTS",
     "SQRT_BETA",
     "UpperConfidenceBound",
+    "apart",
+    "ascend",
     "beside",
     "evaluate",
-    "scale",
     "maximize_on_cube",
+    "scale",
     "without_news",
 ]
 
@@ -86,9 +88,9 @@ def evaluate(acquisition: Callable[[Tensor], Tensor], X: Tensor) -> Tensor:
 
 
 def scale(acquisition: Callable[[Tensor], Tensor], values: Tensor) -> Tensor:
-    """What to divide by, so that a solver's tolerances do not depend on the unit of y; 0 if all is flat.
+    """What to divide by, so that a solver's tolerances do not depend on the unit of y; 0: all is flat.
 
-    A logarithm has no unit, and its range is that of points which nobody asks for. BoTorch marks them.
+    A logarithm (BoTorch marks them) has no unit, and its range is that of points nobody asks for.
     """
     spread = values.max() - values.min()
     return spread.sign() if getattr(acquisition, "_log", False) else spread
@@ -130,8 +132,8 @@ def maximize_on_cube(
     points, values = points[order], values[order]
     top, spread = values[0], scale(acquisition, values)
     if spread > 0:
-        starts = _apart(points)
-        refined, found = _ascend(lambda X: (acquisition(X) - top) / spread, starts)
+        starts = apart(points)
+        refined, found = ascend(lambda X: (acquisition(X) - top) / spread, starts)
         points = torch.cat([refined, points])
         values = torch.cat([found * spread + top, values])
         points = points[values.argsort(descending=True, stable=True)]
@@ -141,10 +143,18 @@ def maximize_on_cube(
     return points[0]
 
 
-def beside(points: Tensor, generator: torch.Generator) -> Tensor:
-    """Points of the cube beside those given, `k x d`, at distances of several orders."""
+def beside(points: Tensor, generator: torch.Generator, fixed: Tensor | None = None) -> Tensor:
+    """Points of the cube beside those given, `k x d`, at distances of several orders.
+
+    Args:
+        points: The given ones.
+        generator: Decides the others.
+        fixed: Which of the d columns stay as they are; none by default.
+    """
     widths = torch.tensor(_WIDTHS, dtype=torch.float64).repeat_interleave(_AROUND)
     shifts = torch.randn(len(widths), points.shape[-1], generator=generator, dtype=torch.float64)
+    if fixed is not None:
+        shifts[:, fixed] = 0.0
     centres = points[torch.arange(len(widths)) % len(points)]
     return (centres + widths[:, None] * shifts).clamp(0.0, 1.0)
 
@@ -165,7 +175,7 @@ def without_news() -> Iterator[None]:
             warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
 
 
-def _apart(points: Tensor) -> Tensor:
+def apart(points: Tensor) -> Tensor:
     """The first `RESTARTS` points, best first, that are not neighbours of a better one."""
     reach = _APART * points.shape[-1] ** 0.5
     left = torch.ones(len(points), dtype=torch.bool)
@@ -177,11 +187,24 @@ def _apart(points: Tensor) -> Tensor:
     return points[chosen]
 
 
-def _ascend(function: Callable[[Tensor], Tensor], starts: Tensor) -> tuple[Tensor, Tensor]:
-    """Local maxima, `k x d`, from starts, `k x d`, and their values."""
+def ascend(
+    function: Callable[[Tensor], Tensor], starts: Tensor, fixed: Tensor | None = None
+) -> tuple[Tensor, Tensor]:
+    """Local maxima, `k x d`, from starts, `k x d`, and their values.
+
+    Args:
+        function: Takes `k x 1 x d`.
+        starts: In the cube.
+        fixed: Which of the d columns stay as they are; none by default.
+    """
+
+    def moved(X: Tensor) -> Tensor:
+        # Where the slope is 0, so is every step.
+        return function(X if fixed is None else torch.where(fixed, X.detach(), X))
+
     with without_news():
         points, values = gen_candidates_scipy(
-            starts.unsqueeze(-2), function, lower_bounds=0.0, upper_bounds=1.0, options={"maxiter": 200}
+            starts.unsqueeze(-2), moved, lower_bounds=0.0, upper_bounds=1.0, options={"maxiter": 200}
         )
     return points.squeeze(-2).detach(), values.detach()
 

@@ -35,8 +35,8 @@ _TAIL, _FAR = -5.0, -1e3
 class NoisyExpectedImprovement(AnalyticAcquisitionFunction):
     """The logarithm of the expected improvement over the unknown best value at X_t, in units of y.
 
-    `model` is the one that knows these values, a fantasy a draw; `best_points`, `k x d`, are the rows of
-    X_t that are the best in one of them.
+    `model` is the one that knows these values, a fantasy a draw; `best_points`, `k x d`, are the rows
+    of X_t that are the best in one of them, most often first.
 
     Args:
         model: Of at least one observation, and of no batch.
@@ -58,7 +58,8 @@ class NoisyExpectedImprovement(AnalyticAcquisitionFunction):
             values = model.y_offset + model.y_scale * (mean + nodes @ L.mT)
             super().__init__(model.revealed(values, _JITTER))
         self.register_buffer("best", values.amax(-1))
-        self.best_points = X[values.argmax(-1).unique()]
+        rows, times = values.argmax(-1).unique(return_counts=True)
+        self.best_points = X[rows[times.argsort(descending=True, stable=True)]]
 
     def of_moments(self, mean: Tensor, variance: Tensor) -> Tensor:
         """The value, n, where the means of the fantasies, `n x S`, and their variance, n, are known."""

@@ -174,7 +174,8 @@ def _maximizer(
         avoid = taken if len(taken) else None
         return maximize_on_cube(function, prior.d, seed=seed, avoid=avoid, around=_promising(function))
     _check_not_one_shot(function, "a space with integers, steps or categories")
-    return maximize_mixed(function, prior.space.blocks, seed=seed, avoid=taken)
+    blocks, around = prior.space.blocks, _promising(function)
+    return maximize_mixed(function, blocks, seed=seed, avoid=taken, around=around)
 
 
 def _promising(function: AcquisitionFunction) -> Tensor | None:

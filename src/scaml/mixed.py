@@ -16,7 +16,17 @@ from botorch.optim.optimize_mixed import optimize_acqf_mixed_alternating
 from botorch.utils.sampling import manual_seed
 from torch import Tensor
 
-from scaml.acquisition import DISTINCT, RAW_POINTS, RESTARTS, evaluate, scale, without_news
+from scaml.acquisition import (
+    DISTINCT,
+    RAW_POINTS,
+    RESTARTS,
+    apart,
+    ascend,
+    beside,
+    evaluate,
+    scale,
+    without_news,
+)
 from scaml.space import Block
 
 __all__ = ["all_points", "maximize_mixed"]
@@ -24,6 +34,7 @@ __all__ = ["all_points", "maximize_mixed"]
 # BoTorch searches long grids as if they were continuous and rounds: the values around are tried last.
 _NEIGHBOURS = 64  # on either side
 _SWEEPS = 5
+_CENTRES = 4  # of the points beside which the maximum may lie
 _SCALING_POINTS = 256
 
 
@@ -36,7 +47,12 @@ def all_points(blocks: Sequence[Block], most: int) -> Tensor | None:
 
 
 def maximize_mixed(
-    acquisition: AcquisitionFunction, blocks: Sequence[Block], *, seed: int, avoid: Tensor
+    acquisition: AcquisitionFunction,
+    blocks: Sequence[Block],
+    *,
+    seed: int,
+    avoid: Tensor,
+    around: Tensor | None = None,
 ) -> Tensor:
     """The maximizer over the points that the blocks allow, d long.
 
@@ -45,6 +61,7 @@ def maximize_mixed(
         blocks: What every parameter can be, in the order of its columns.
         seed: Decides the raw points.
         avoid: `k x d` points of which the answer must be distinct.
+        around: `k x d` points beside which the maximum may lie.
     """
     compact = _Compact(acquisition, blocks, seed)
     if compact.flat:  # nothing to search for: a plain GP without an observation
@@ -62,6 +79,9 @@ def maximize_mixed(
             num_restarts=RESTARTS,
         )
     best = compact.expand(_snapped(point.detach(), blocks)).flatten()
+    if around is not None:
+        other = torch.stack([best, _beside(acquisition, blocks, around, seed)])
+        best = other[evaluate(acquisition, other).argmax()]
     for _ in range(_SWEEPS):
         pool = torch.cat([best[None], _changes(best, blocks)])
         pool = _apart(pool, avoid)
@@ -76,6 +96,34 @@ def maximize_mixed(
     # All neighbours are taken: the best of the raw points that is not.
     free = _apart(compact.raw(RAW_POINTS), avoid)
     return free[evaluate(acquisition, free).argmax()] if len(free) else best
+
+
+def _beside(
+    acquisition: AcquisitionFunction, blocks: Sequence[Block], around: Tensor, seed: int
+) -> Tensor:
+    """The best of what a search beside some points finds, d long."""
+    centres = _allowed(around[:_CENTRES], blocks)
+    fixed = torch.ones(around.shape[-1], dtype=torch.bool)
+    for block in blocks:
+        fixed[list(block.columns)] = block.kind != "number"
+    changed = [_changes(x, blocks) for x in centres]
+    points = torch.cat([beside(centres, torch.Generator().manual_seed(seed), fixed), *changed])
+    values = evaluate(acquisition, points)
+    if not fixed.all():
+        starts = apart(points[values.argsort(descending=True, stable=True)])
+        refined, found = ascend(acquisition, starts, fixed)
+        points, values = torch.cat([refined, points]), torch.cat([found, values])
+    return points[values.argmax()]
+
+
+def _allowed(X: Tensor, blocks: Sequence[Block]) -> Tensor:
+    """Points with every discrete parameter at the nearest of its values."""
+    X = X.clone()
+    for block in blocks:
+        if block.kind != "number":
+            columns = list(block.columns)
+            X[:, columns] = block.values[torch.cdist(X[:, columns], block.values).argmin(-1)]
+    return X
 
 
 class _Compact(AcquisitionFunction):

@@ -262,7 +262,7 @@ def test_tables_are_answered_from_what_is_kept() -> None:
 
 
 def test_suggestions_on_the_cube_and_on_a_table() -> None:
-    prior, table = Integrated().meta_fit(META, seed=0), query(40, 2)
+    prior, table = Integrated(sqrt_beta=2.0).meta_fit(META, seed=0), query(40, 2)
     again = pickle.loads(pickle.dumps(prior))
     for task in (Task.empty(2), task_of(1, 2), TASK):
         x = suggest(prior, task, q=2, seed=1)
@@ -271,7 +271,7 @@ def test_suggestions_on_the_cube_and_on_a_table() -> None:
         assert all((table == row).all(-1).any() for row in rows)
     function, mixed = prior.acquisition(prior.condition(TASK, seed=1)), prior.condition(TASK, seed=1)
     posterior = mixed.posterior(table.unsqueeze(-2))
-    bound = posterior.mean.flatten() + prior.method.sqrt_beta * posterior.variance.flatten().sqrt()
+    bound = posterior.mean.flatten() + 2.0 * posterior.variance.flatten().sqrt()
     torch.testing.assert_close(function(table.unsqueeze(-2)), bound, rtol=1e-6, atol=1e-8)
     assert torch.equal(rows[0], table[bound.argmax()])
 

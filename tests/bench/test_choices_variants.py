@@ -18,13 +18,13 @@ NAMES = {
     "residual": ["past", "paper"],
     "kernel": ["matern52"],
     "sqrt-beta": ["1", "2", "3", "5"],
-    "acquisition": ["schedule", "logei", "lognei", "thompson"],
+    "acquisition": ["schedule", "logei", "lognei", "thompson", "nei"],
     "first": ["mean"],
     "starts": ["1", "20"],
     "hyperparameters": ["laplace"],
 }
-DEFAULTS = [
-    ScaML(),
+BASES = [
+    ScaML(sqrt_beta=3.0),
     ScaML.paper(),
     ScaML("matern52", normalization="clipped", weights="shared", sqrt_beta=2.0, residual="past"),
 ]
@@ -32,34 +32,33 @@ META = meta_data((7, 6), 2)
 each_choice = pytest.mark.parametrize("choice", choices().values(), ids=lambda choice: choice.name)
 
 
-def own(default: ScaML) -> set[str]:
-    """The names of what the default does itself."""
-    return {
-        f"normalization={default.normalization}",
-        f"weights={default.weights}",
-        f"residual={default.residual}",
-        f"kernel={default.kernel}",
-        f"sqrt-beta={default.sqrt_beta:g}",
+def own(base: ScaML) -> set[str]:
+    """The names of what the base does itself, and of what makes it the default."""
+    names = {
+        f"normalization={base.normalization}",
+        f"weights={base.weights}",
+        f"residual={base.residual}",
+        f"kernel={base.kernel}",
+        f"sqrt-beta={base.sqrt_beta:g}",
     }
+    return names | {"acquisition=nei"} if replace(base, sqrt_beta=None) == ScaML() else names
 
 
-@pytest.mark.parametrize("default", DEFAULTS, ids=repr)
-def test_all_values_of_all_factors_but_the_default(
-    default: ScaML, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(variants, "ScaML", lambda: default)
+@pytest.mark.parametrize("base", BASES, ids=repr)
+def test_all_values_of_all_factors_but_the_base(base: ScaML, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(variants, "BASE", base)
     found = choices()
     expected = [f"{factor}={value}" for factor, values in NAMES.items() for value in values]
-    assert list(found) == [name for name in expected if name not in own(default)]
+    assert list(found) == [name for name in expected if name not in own(base)]
     for name, choice in found.items():
         assert choice.name == name
-        assert _changed(default, choice) <= 1
-    assert len({repr(choice.method) for choice in found.values()} | {repr(default)}) == len(found) + 1
+        assert _changed(base, choice) <= 1
+    assert len({repr(choice.method) for choice in found.values()} | {repr(base)}) == len(found) + 1
 
 
-def _changed(default: ScaML, choice: Choice) -> int:
-    """How many settings of the default are not carried over; a warped past needs its own units."""
-    ours, theirs = vars(default), vars(choice.method)
+def _changed(base: ScaML, choice: Choice) -> int:
+    """How many settings of the base are not carried over; a warped past needs its own units."""
+    ours, theirs = vars(base), vars(choice.method)
     changed = {name for name in ours if theirs[name] != ours[name]}
     return len(changed - {"normalization"} if choice.factor == "warping" else changed)
 
@@ -101,6 +100,8 @@ def test_choices_go_together() -> None:
     found = together("residual=paper+acquisition=logei")
     assert found == Acquiring(residual="paper", acquisition="logei")
     assert together("acquisition=logei+residual=paper") == found
+    assert together("acquisition=nei") == ScaML()
+    assert together("acquisition=nei+kernel=matern52") == ScaML("matern52")
 
 
 @pytest.mark.parametrize(
@@ -108,6 +109,8 @@ def test_choices_go_together() -> None:
     [
         ("sqrt-beta=1+kernel=matern", r"no choice 'kernel=matern'; did you mean 'kernel=matern52'\?"),
         ("sqrt-beta=1+sqrt-beta=2", r"^The choice 'sqrt-beta=2' does not go together with another of"),
+        ("acquisition=nei+sqrt-beta=2", r"^The choice 'sqrt-beta=2' does not go together with another"),
+        ("sqrt-beta=3", r"What all choices are compared with is called scaml-ucb\.$"),
         ("acquisition=logei+starts=1", r"^The choice 'starts=1' does not go together with another of"),
     ],
 )

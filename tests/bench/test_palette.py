@@ -54,12 +54,12 @@ def test_colours_are_told_apart(sight: str) -> None:
 
 
 def test_markers_tell_all_methods_apart_in_grey() -> None:
-    assert len({known.marker for known in METHODS.values()}) == len(METHODS) == 12
+    assert len({known.marker for known in METHODS.values()}) == len(METHODS) == 13
 
 
 def test_labels() -> None:
     assert [look(method).label for method in METHODS] == [
-        *("ScaML-GP", "ScaML-GP (paper)", "GPBO", "RGPE", "SGPT", "StackGP"),
+        *("ScaML-GP", "ScaML-GP (UCB)", "ScaML-GP (paper)", "GPBO", "RGPE", "SGPT", "StackGP"),
         *("ABLR", "RM-GP-UCB", "FSBO", "GC3P", "MTGP", "random"),
     ]
 

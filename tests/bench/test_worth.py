@@ -16,7 +16,8 @@ from scaml.bench.worth import build, compute
 
 PROBLEM_NAMES = ("svm", "lr", "branin", "unrelated")
 FACTORS = {
-    "scaml": 1.0,
+    "scaml-ucb": 1.0,
+    "scaml": 0.7,
     "gpbo": 20.0,
     "sqrt-beta=2": 0.8,
     "kernel=matern52": 1.3,
@@ -47,10 +48,10 @@ def test_numbers_are_those_of_the_ablation() -> None:
     frame = results()
     worth = compute(frame)
     assert list(worth.ratios.index) == [
-        *("kernel=matern52", "sqrt-beta=2", "kernel=matern52+sqrt-beta=2", "gpbo")
+        *("kernel=matern52", "sqrt-beta=2", "kernel=matern52+sqrt-beta=2", "scaml", "gpbo")
     ]
     assert list(worth.ratios) == list(worth.errors) == ["tables", "synthetic"]
-    table, errors = ablation.ratios(frame, "scaml"), ablation.ratio_errors(frame, "scaml")
+    table, errors = ablation.ratios(frame, "scaml-ucb"), ablation.ratio_errors(frame, "scaml-ucb")
     for name in worth.ratios.index:
         both = table.loc[name, ["svm", "lr"]]
         assert worth.ratios.loc[name, "tables"] == pytest.approx(np.sqrt(both.prod()))
@@ -71,8 +72,8 @@ def test_a_choice_that_misses_a_problem_is_left_out() -> None:
     ("kept", "message"),
     [
         ([], r"run scaml bench ablate\.$"),
-        (["scaml", "gpbo"], r"run scaml bench ablate\.$"),
-        (["gpbo", "sqrt-beta=2"], "no method 'scaml'"),
+        (["scaml-ucb", "scaml", "gpbo"], r"run scaml bench ablate\.$"),
+        (["gpbo", "sqrt-beta=2"], "no method 'scaml-ucb'"),
     ],
 )
 def test_nothing_to_compare(kept: list[str], message: str) -> None:
@@ -84,8 +85,10 @@ def test_nothing_to_compare(kept: list[str], message: str) -> None:
 def test_every_choice_has_a_row_and_what_is_far_worse_an_arrow(tmp_path: Path) -> None:
     tables, _ = build(results()).axes
     labels = [label.get_text() for label in tables.get_yticklabels()]
-    assert labels == ["kernel=matern52", "sqrt-beta=2", "kernel=matern52+sqrt-beta=2", "GPBO"]
-    assert len(tables.containers) == 3  # points with bars
+    assert labels == [
+        *("kernel=matern52", "sqrt-beta=2", "kernel=matern52+sqrt-beta=2", "ScaML-GP", "GPBO")
+    ]
+    assert len(tables.containers) == 4  # points with bars
     assert [note.get_text() for note in tables.texts] == [
         f"{compute(results()).ratios['tables']['gpbo']:.1f}"
     ]
@@ -96,4 +99,4 @@ def test_every_choice_has_a_row_and_what_is_far_worse_an_arrow(tmp_path: Path) -
 def test_a_single_run_has_no_bar() -> None:
     frame = results(runs=1)
     assert compute(frame).errors.isna().all(axis=None)
-    assert len(build(frame).axes[0].containers) == 3
+    assert len(build(frame).axes[0].containers) == 4

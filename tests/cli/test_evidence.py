@@ -18,11 +18,11 @@ def test_ablate_runs_tabulates_and_goes_on(tmp_path: Path, capsys: pytest.Captur
     assert main(words) == 0
     shown = capsys.readouterr()
     assert "Ratio of cumulative regret" in shown.out
-    for name in ("scaml", "scaml-paper", "gpbo", "sqrt-beta=1", "first=mean", "safety"):
+    for name in ("scaml", "scaml-ucb", "scaml-paper", "gpbo", "sqrt-beta=1", "first=mean", "safety"):
         assert name in shown.out
     assert main([*words, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert [row["method"] for row in found["ratios"]][:3] == ["scaml", "scaml-paper", "gpbo"]
+    assert [row["method"] for row in found["ratios"]][:3] == ["scaml", "scaml-ucb", "scaml-paper"]
     assert found["ratios"][0]["tables"] == 1.0
     assert found["ratios"][0]["tables error"] is None  # of a single run
     assert {row["family"] for row in found["without"]} == {"svm", "safety"}

@@ -73,7 +73,7 @@ _SIZES = {"*": 1.8, "d": 1.3, "P": 1.2, "X": 1.2, **dict.fromkeys("+1234|", 1.5)
 
 METHODS: dict[str, Look] = {
     "scaml": Look("#0072B2", "o", "-", "ScaML-GP", width=1.6, zorder=5.0),
-    "scaml-ucb": Look("#6699CC", "H", (0.0, (6.0, 1.0)), "ScaML-GP (UCB)", zorder=4.5),
+    "scaml-ucb": Look("#3355EE", "H", (0.0, (6.0, 1.0)), "ScaML-GP (UCB)", zorder=4.5),
     "scaml-paper": Look("#56B4E9", "d", "--", "ScaML-GP (paper)", zorder=4.0),
     "gpbo": Look("#D55E00", "s", "-", "GPBO"),
     "rgpe": Look("#009E73", "^", "-.", "RGPE"),
@@ -89,7 +89,7 @@ METHODS: dict[str, Look] = {
 """The looks of the known methods, in the order of legends."""
 
 # Seven more of Tol's. They are fewer than names, so that two foreign methods may share one.
-_FOREIGN_COLOURS = ("#44AA99", "#AA4499", "#997700", "#4477AA", "#994455", "#999933", "#CC6677")
+_FOREIGN_COLOURS = ("#44AA99", "#AA4499", "#997700", "#6699CC", "#994455", "#999933", "#CC6677")
 _FOREIGN_MARKERS = ("p", "h", "+", "1", "2", "3", "4", "|")
 _FOREIGN_LINES: tuple[Dashes, ...] = ("-", "--", "-.", (0.0, (8.0, 1.5, 1.0, 1.5, 1.0, 1.5)))
 
