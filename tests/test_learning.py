@@ -64,7 +64,8 @@ def test_without_a_usable_past_a_plain_gp_takes_its_place() -> None:
     past = [PastTask("a", other, [{"z": "a"}, {"z": "b"}], [1.0, 2.0])]
     prior, matching = learn(past, Space(BOX), ScaML(kernel="matern52"))
     assert prior.names == ()
-    assert getattr(prior.method, "kernel", None) == "matern52"
+    assert prior.method == GPBO(kernel="matern52", sqrt_beta=None)
+    assert learn(past, Space(BOX), RGPE(sqrt_beta=1.5))[0].method == GPBO(sqrt_beta=1.5)
     assert matching.matches[0].ignored
     with pytest.raises(SpaceError, match="fixed names 'q'"):
         learn(past, Space(BOX), ScaML(), fixed={"q": 1})

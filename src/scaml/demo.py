@@ -92,7 +92,9 @@ def run_demo(
         return task
 
     ours = optimize(SCAML, prior, 1)
-    plain = optimize(PLAIN, GPBO().meta_fit(meta, seed=seed), 1 + evaluations)
+    # With the same acquisition function: what differs is the past.
+    without = GPBO(sqrt_beta=prior.method.sqrt_beta).meta_fit(meta, seed=seed)
+    plain = optimize(PLAIN, without, 1 + evaluations)
     weights = prior.condition(ours, seed=seeds[-1]).weights.tolist()
     report("Done", total, total)
     return DemoResult(

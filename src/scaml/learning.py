@@ -53,7 +53,8 @@ def learn(
     tasks, matching = match(past, space, fixed=fixed)
     if not tasks:
         kernel = method.kernel if isinstance(method, ScaML | GPBO) else "se"
-        return GPBOPrior(GPBO(kernel=kernel), space.d).in_space(space), matching
+        plain = GPBO(kernel=kernel, sqrt_beta=method.sqrt_beta)
+        return GPBOPrior(plain, space.d).in_space(space), matching
     meta = MetaData(tasks)
     prior: MetaPrior
     if cache is not None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 import torch
 
-from scaml import SettingError, Task
+from scaml import SettingError, Task, suggest
+from scaml.acquisition import UpperConfidenceBound
 from scaml.fit import FitInput, fit_gps
+from scaml.improvement import NoisyExpectedImprovement
 from scaml.methods import GPBO
 from tests import botorch_baseline
 from tests.cases import meta_data, task_of
@@ -41,6 +43,17 @@ def test_without_data_it_is_the_prior() -> None:
     posterior = model.posterior(X)
     torch.testing.assert_close(posterior.mean, torch.zeros(6, 1, dtype=torch.float64))
     torch.testing.assert_close(posterior.variance, model.outputscale.expand(6, 1))
+
+
+def test_acquisition_function_may_be_that_of_scaml() -> None:
+    task = task_of(6, 2)
+    ucb, nei = (GPBO(sqrt_beta=sqrt_beta).meta_fit(META) for sqrt_beta in (3.0, None))
+    for prior, kind in ((ucb, UpperConfidenceBound), (nei, NoisyExpectedImprovement)):
+        assert type(prior.acquisition(prior.condition(task))) is kind
+    nothing = Task.empty(d=2)
+    assert torch.equal(suggest(nei, nothing, seed=1), suggest(ucb, nothing, seed=1))
+    values = nei.acquisition(nei.condition(task))(X.unsqueeze(-2))
+    assert torch.equal(suggest(nei, task, candidates=X)[0], X[values.argmax()])
 
 
 def test_settings_are_checked() -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from scaml import methods
 from scaml.acquisition import SQRT_BETA
 from scaml.errors import ScaMLError, SettingError, nearest
-from scaml.methods import Method, ScaML
+from scaml.methods import GPBO, Method, ScaML
 
 __all__ = ["CONTESTANTS", "RANDOM", "Contestant", "contestant"]
 
@@ -42,6 +42,7 @@ _OURS: dict[str, Method | None] = {
         name.lower(): getattr(methods, name)()
         for name in ("GPBO", "RGPE", "SGPT", "StackGP", "ABLR", "RMGPUCB", "FSBO", "GC3P", "MTGP")
     },
+    "gpbo-nei": GPBO(sqrt_beta=None),
     RANDOM: None,
 }
 CONTESTANTS = tuple(_OURS)

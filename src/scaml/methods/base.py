@@ -18,6 +18,8 @@ from torch import Tensor
 from scaml.acquisition import SQRT_BETA, UpperConfidenceBound
 from scaml.data import MetaData, Task, check_integer, counted
 from scaml.errors import SettingError, SpaceError, TaskDataError
+from scaml.improvement import NoisyExpectedImprovement
+from scaml.scaml_gp import ScaMLGP
 from scaml.store import write
 
 if TYPE_CHECKING:
@@ -43,9 +45,7 @@ class Method(ABC):
     publication: ClassVar[str] = "unpublished"
     cost: ClassVar[str] = "unknown"
     summary: ClassVar[str] = ""
-    sqrt_beta: float | None = (
-        SQRT_BETA  # of UCB; None where another acquisition function is the default
-    )
+    sqrt_beta: float | None = SQRT_BETA  # of UCB; None for noisy expected improvement
 
     @abstractmethod
     def meta_fit(self, meta: MetaData, *, seed: int = 0, n_jobs: int = 1) -> MetaPrior:
@@ -84,9 +84,16 @@ class MetaPrior(ABC):
         """The model of a new task given its observations so far, which may be none."""
 
     def acquisition(self, model: Model) -> AcquisitionFunction:
-        """The acquisition function whose maximum is evaluated next: UCB with the method's √β."""
+        """The acquisition function whose maximum is evaluated next: UCB with the method's √β.
+
+        Of a method without √β, it is noisy expected improvement once there are observations.
+        """
         sqrt_beta = self.method.sqrt_beta
-        return UpperConfidenceBound(model, sqrt_beta=SQRT_BETA if sqrt_beta is None else sqrt_beta)
+        if sqrt_beta is not None:
+            return UpperConfidenceBound(model, sqrt_beta=sqrt_beta)
+        if isinstance(model, ScaMLGP) and model.train_targets.numel():
+            return NoisyExpectedImprovement(model)
+        return UpperConfidenceBound(model)
 
     def on_table(self, model: Model, table: Tensor) -> tuple[Tensor, Tensor] | None:
         """Mean and variance of the model at the n rows of a table, n each; None to ask the model.

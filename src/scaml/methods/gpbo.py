@@ -11,6 +11,7 @@ from typing import ClassVar
 
 from torch import Tensor
 
+from scaml.acquisition import SQRT_BETA
 from scaml.data import MetaData, Task
 from scaml.errors import SettingError
 from scaml.kernels import KernelName, check_kernel
@@ -29,7 +30,8 @@ class GPBO(Method):
 
     Args:
         kernel: "se" or "matern52".
-        sqrt_beta: √β of the default acquisition function, UCB.
+        sqrt_beta: √β of the acquisition function, UCB; None for noisy expected improvement, which makes
+            a comparison with `ScaML()` one of the models alone.
     """
 
     publication: ClassVar[str] = "the paper's baseline without any past"
@@ -37,11 +39,12 @@ class GPBO(Method):
     summary: ClassVar[str] = "A plain GP on the new task alone."
 
     kernel: KernelName = "se"
-    sqrt_beta: float = 3.0
+    sqrt_beta: float | None = SQRT_BETA
 
     def __post_init__(self) -> None:
         check_kernel(self.kernel)
-        check_sqrt_beta(self.sqrt_beta)
+        if self.sqrt_beta is not None:
+            check_sqrt_beta(self.sqrt_beta)
 
     def meta_fit(self, meta: MetaData, *, seed: int = 0, n_jobs: int = 1) -> GPBOPrior:
         """Remember the space; the past is not used."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Literal, Self, get_args
 
-from botorch.acquisition import AcquisitionFunction
 from botorch.models.model import Model
 from torch import Tensor
 
@@ -18,7 +17,6 @@ from scaml.data import MetaData, Task
 from scaml.errors import SettingError
 from scaml.fit import STARTS
 from scaml.hyperpriors import TEST_TASK
-from scaml.improvement import NoisyExpectedImprovement
 from scaml.kernels import KernelName, check_kernel
 from scaml.likeness import Likeness
 from scaml.methods.base import check_seed, check_sqrt_beta
@@ -133,12 +131,6 @@ class ScaMLPrior(ModularPrior):
         z = (task.y - scaling.offset) / scaling.scale
         cache = Cache(X=task.X, z=z, mean=mean, covariance=covariance.flatten(1))
         return scaling, cache, replace(self.beliefs, level=float(scaling.level), spread=scaling.spread)
-
-    def acquisition(self, model: Model) -> AcquisitionFunction:
-        """Noisy expected improvement where there are observations, or UCB if the method has a √β."""
-        if self.method.sqrt_beta is None and isinstance(model, ScaMLGP) and model.train_targets.numel():
-            return NoisyExpectedImprovement(model)
-        return super().acquisition(model)
 
     def on_table(self, model: Model, table: Tensor) -> tuple[Tensor, Tensor] | None:
         """From the meta-tasks at the rows, which are computed once for a table."""
