@@ -1,4 +1,4 @@
-"""The default acquisition function, and its maximization on the cube and on tables."""
+"""UCB, the paper's acquisition function, and the maximization of any on the cube."""
 
 from __future__ import annotations
 
