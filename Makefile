@@ -61,8 +61,9 @@ study: $(READY) ## The paper's study into results/ (many hours; goes on where it
 choices: $(READY) ## The evidence behind the defaults into results/choices and results/coverage.csv (hours; goes on where it was stopped).
 	$(BIN)/scaml bench ablate svm lr rf xgb mlp fcnet-slice fcnet-protein fcnet-naval fcnet-parkinsons branin hartmann3 hartmann6 --jobs 2 --out results/choices
 	$(BIN)/scaml bench ablate svm lr rf xgb mlp fcnet-slice fcnet-protein fcnet-naval fcnet-parkinsons branin hartmann3 hartmann6 --methods sqrt-beta=2+residual=paper sqrt-beta=2+weights=normal sqrt-beta=2+residual=paper+weights=normal acquisition=nei+kernel=matern52 gpbo-nei --jobs 2 --out results/choices
-	$(BIN)/scaml bench ablate related unrelated mirrored shifted one-good outliers units noisy three-points --methods sqrt-beta=2 acquisition=logei acquisition=lognei residual=paper gpbo-nei --jobs 2 --out results/choices
+	$(BIN)/scaml bench ablate related unrelated mirrored shifted one-good outliers units noisy three-points --methods sqrt-beta=2 acquisition=logei acquisition=lognei acquisition=nei+kernel=matern52 residual=paper gpbo-nei --jobs 2 --out results/choices
 	$(BIN)/scaml bench ablate unrelated --methods sqrt-beta=2 acquisition=logei acquisition=lognei residual=paper gpbo-nei sqrt-beta=1 acquisition=schedule kernel=matern52 acquisition=nei+kernel=matern52 --runs 64 --jobs 2 --out results/choices
+	$(BIN)/scaml bench ablate one-good --methods gpbo-nei --runs 64 --jobs 2 --out results/choices
 	$(BIN)/scaml bench plot results/choices --figure choices --out results/figures
 	$(BIN)/scaml bench calibrate --jobs 2 --out results/coverage.csv
 

@@ -76,6 +76,8 @@ def test_choices_that_the_page_calls_worse(worth: Worth, choice: str) -> None:
 def test_an_unrelated_past(frame: pd.DataFrame) -> None:
     unrelated = frame[frame["problem"] == "unrelated"]
     assert unrelated.groupby("method")["run"].nunique().min() >= 64
+    one_good = frame[(frame["problem"] == "one-good") & frame["method"].isin(["scaml", "gpbo"])]
+    assert one_good.groupby("method")["run"].nunique().min() >= 64
     against_gp = ablation.ratios(unrelated, "gpbo")["unrelated"].squeeze(axis=1)
     assert against_gp["scaml"] <= 1.1
     assert against_gp["gpbo-nei"] < 1.0
@@ -87,14 +89,36 @@ def test_noisy_expected_improvement_is_better_than_ucb(frame: pd.DataFrame) -> N
     ratio = ablation.geometric_mean(table.loc["scaml", seen])
     error = ablation.geometric_mean_error(table.loc["scaml", seen], errors.loc["scaml", seen])
     assert ratio + 2.0 * error < 1.0
-    assert of_kind(table, "safety").apply(float).mean() < 1.0
+    assert ablation.geometric_mean(of_kind(table, "safety")) < 1.0
 
 
-def test_noisy_expected_improvement_is_chosen_without_any_family(frame: pd.DataFrame) -> None:
-    found = ablation.leave_one_family_out(ablation.ratios(frame, "scaml-ucb"))
-    # The same function twice, in closed form and by Monte Carlo.
-    assert set(found["chosen"]) <= {"scaml", "acquisition=lognei"}
-    assert ablation.geometric_mean(found["ratio"].astype(float)) < 1.0
+MATERN = "acquisition=nei+kernel=matern52"
+
+
+@pytest.mark.parametrize("wrong_past", [True, False])
+def test_noisy_expected_improvement_is_chosen_without_any_family(
+    frame: pd.DataFrame, wrong_past: bool
+) -> None:
+    kept = frame if wrong_past else frame[frame["problem"].map(ablation.kind_of) != "safety"]
+    found = ablation.leave_one_family_out(ablation.ratios(kept, "scaml-ucb"))
+    assert set(found["chosen"]) <= {"scaml", MATERN}
+    assert ablation.geometric_mean(found["ratio"].astype(float)) < 0.95
+
+
+def test_a_rougher_kernel_is_better_on_tables_alone(frame: pd.DataFrame) -> None:
+    table = ablation.ratios(frame, "scaml")
+    errors = ablation.overview_errors(table, ablation.ratio_errors(frame, "scaml")).loc[MATERN]
+    found = ablation.overview(table).loc[MATERN]
+    assert found["tables"] + 2.0 * errors["tables"] < 1.0
+    assert found["worst table"] < 1.05
+    assert found["synthetic"] > 1.0
+
+
+def test_closed_form_and_monte_carlo_are_even(frame: pd.DataFrame) -> None:
+    table = ablation.ratios(frame, "scaml")
+    errors = ablation.overview_errors(table, ablation.ratio_errors(frame, "scaml"))
+    found = (ablation.overview(table) - 1.0).loc["acquisition=lognei", list(errors)].abs()
+    assert (found < 2.0 * errors.loc["acquisition=lognei"]).all()
 
 
 def test_intervals() -> None:
