@@ -95,20 +95,25 @@ class ScaMLGP(GPyTorchModel, FantasizeMixin):
             scales = torch.cat([scales, self.level.reshape(1)])
         self._inverse = torch.cat([own, residual])  # of the stationary kernels, the residual's last
         self._scales = torch.cat([w.square() * tasks.outputscale, scales])
-        X = self._X
-        phi = self._features(X)
-        K = self._stationary(X, X) - phi @ phi.mT
-        K = K + torch.diag_embed(self.noise + self._extra_noise)
+        self._phi = self._features(self._X)
+        self._covariance = self._stationary(self._X, self._X) - self._phi @ self._phi.mT
+        self._marginal: Marginal | None = None
+        self._observe()
+
+    def _observe(self) -> None:
+        """The part of it that depends on y_t and its noise."""
+        K = self._covariance + torch.diag_embed(self.noise + self._extra_noise)
         L = cholesky(K, "the test-task")
-        identity = torch.eye(X.shape[-2], dtype=X.dtype).expand_as(L)
+        identity = torch.eye(K.shape[-1], dtype=K.dtype).expand_as(L)
         self._root = torch.linalg.solve_triangular(L, identity, upper=False)
         b = self._tasks.targets.flatten()
-        residual = (self._y - self.y_offset) / self.y_scale - phi @ b
+        residual = (self._y - self.y_offset) / self.y_scale - self._phi @ b
         whitened = (self._root @ residual.unsqueeze(-1)).squeeze(-1)
         self._gamma = (self._root.mT @ whitened.unsqueeze(-1)).squeeze(-1)  # K^-1 (z - m(X_t))
-        self._phi = phi
-        self._b = b - (phi.mT @ self._gamma.unsqueeze(-1)).squeeze(-1)
-        self._marginal: Marginal | None = None
+        self._b = b - (self._gamma.unsqueeze(-2) @ self._phi).squeeze(-2)
+        if self._marginal is not None:
+            gamma = torch.atleast_2d(self._gamma)
+            self._marginal = replace(self._marginal, gamma=gamma, root=self._root)
 
     def _features(self, X: Tensor) -> Tensor:
         """φ(x), `batch x q x (active tasks x N)`."""
@@ -255,12 +260,13 @@ class ScaMLGP(GPyTorchModel, FantasizeMixin):
             extra = X.new_zeros(X.shape[:-1])
         else:
             extra = noise.to(self._y).squeeze(-1) / self.y_scale.square() - self.noise
+        new = self._copy()
         # y alone carries the fantasies' batch: they share K, which is factorized once.
-        return self._given(
-            _append(self._X, X, dim=-2),
-            _append(self._y, y, dim=-1),
-            _append(self._extra_noise, extra, dim=-1),
-        )
+        new._X = _append(self._X, X, dim=-2)
+        new._extra_noise = _append(self._extra_noise, extra, dim=-1)
+        new._y = _append(self._y, y, dim=-1)
+        new._condition()
+        return new
 
     def revealed(self, values: Tensor, noise: float) -> ScaMLGP:
         """This model if other values had been observed at X_t: one of s fantasies.
@@ -269,13 +275,14 @@ class ScaMLGP(GPyTorchModel, FantasizeMixin):
             values: `s x n`, in the units of y.
             noise: Variance of theirs, standardized.
         """
-        return self._given(self._X, values, noise - self.noise.expand(self._X.shape[:-1]))
+        new = self._copy()
+        new._y, new._extra_noise = values, noise - self.noise.expand(self._X.shape[:-1])
+        new._observe()
+        return new
 
-    def _given(self, X: Tensor, y: Tensor, extra_noise: Tensor) -> ScaMLGP:
+    def _copy(self) -> ScaMLGP:
         new = copy(self)
         new._buffers = dict(self._buffers)
-        new._X, new._y, new._extra_noise = X, y, extra_noise
-        new._condition()
         return new
 
     def get_fantasy_model(self, inputs: Tensor, targets: Tensor, **kwargs: Any) -> ScaMLGP:
