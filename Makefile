@@ -47,6 +47,7 @@ spaces: $(READY) ## Regret where spaces differ; writes benchmarks/spaces.json (a
 
 transfer: $(READY) ## Old studies of real data against TPE and GP; writes benchmarks/optuna_transfer.json.
 	$(BIN)/python -m benchmarks.optuna_transfer
+	$(BIN)/python -m benchmarks.optuna_transfer --kernel matern52 --out benchmarks/optuna_transfer_matern.json
 
 methods-speed: $(READY) ## A step of every ensemble, the training of every network; writes benchmarks/methods_speed.json.
 	$(BIN)/python -m benchmarks.methods_speed

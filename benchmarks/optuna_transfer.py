@@ -20,8 +20,9 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import optuna
@@ -40,7 +41,9 @@ from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 
 from benchmarks.report import provenance, write
+from scaml import ScaML, ScaMLSampler
 from scaml.bench.datasets import load, names
+from scaml.kernels import KernelName
 
 PAST = (
     "abalone",
@@ -178,12 +181,11 @@ def gp(_past: Sequence[optuna.Study], seed: int) -> optuna.samplers.BaseSampler:
     return optuna.samplers.GPSampler(seed=seed)
 
 
-def scaml(past: Sequence[optuna.Study], seed: int) -> optuna.samplers.BaseSampler:
+def scaml(
+    past: Sequence[optuna.Study], seed: int, *, kernel: KernelName
+) -> optuna.samplers.BaseSampler:
     """Ours, which learns from the past studies."""
-    from scaml import ScaMLSampler
-
-    sampler: optuna.samplers.BaseSampler = ScaMLSampler(meta_studies=list(past), seed=seed)
-    return sampler
+    return ScaMLSampler(meta_studies=list(past), method=ScaML(kernel=kernel), seed=seed)
 
 
 @dataclass(frozen=True)
@@ -195,12 +197,12 @@ class Entry:
     trials: int
 
 
-def entries(trials: int, stand_in: bool) -> tuple[Entry, Entry, Entry]:
-    """The two others, then ours, or a TPESampler in its place."""
+def entries(trials: int, kernel: KernelName) -> tuple[Entry, Entry, Entry]:
+    """The two others, then ours."""
     return (
         Entry("TPESampler", tpe, round(TPE_SHARE * trials)),
         Entry("GPSampler", gp, trials),
-        Entry("stand-in", tpe, trials) if stand_in else Entry("ScaMLSampler", scaml, trials),
+        Entry("ScaMLSampler", partial(scaml, kernel=kernel), trials),
     )
 
 
@@ -343,14 +345,14 @@ def arguments_of(words: Sequence[str] | None = None) -> argparse.Namespace:
         metavar="DATA_SET",
         help=f"a data set that is not among the past ones, by default {NEW}",
     )
-    parser.add_argument("--stand-in", action="store_true", help="a TPESampler in our place, as a trial")
+    parser.add_argument("--kernel", choices=get_args(KernelName), default="se", help="of ScaMLSampler")
     parser.add_argument("--out", type=Path, default=Path(__file__).with_suffix(".json"))
     return parser.parse_args(words)
 
 
 def measure(search: Search, url: str, arguments: argparse.Namespace) -> dict[str, Any]:
     """One search: past, then present, with a progress bar."""
-    runners = entries(arguments.trials, arguments.stand_in)
+    runners = entries(arguments.trials, arguments.kernel)
     with Progress(console=console) as bar:
         row = bar.add_task(f"{search.title}: past studies", total=len(PAST) * PAST_TRIALS)
         past = past_studies(search, url, PAST_TRIALS, lambda: bar.advance(row))
@@ -368,7 +370,7 @@ def main() -> None:
     start = time.perf_counter()
     source = provenance(
         f"python -m benchmarks.optuna_transfer --seeds {arguments.seeds} --trials {arguments.trials} "
-        f"--new {arguments.new}" + " --stand-in" * arguments.stand_in
+        f"--new {arguments.new} --kernel {arguments.kernel}"
     )
     results = []
     with threadpool_limits(1), tempfile.TemporaryDirectory() as folder:
