@@ -13,6 +13,7 @@ from scaml import ScaML, ScaMLGP, Task
 from scaml.acquisition import UpperConfidenceBound, evaluate, maximize_on_cube
 from scaml.bench.families import FAMILIES
 from scaml.parallel import one_thread
+from tests.brute_force import climb
 from tests.cases import meta_data, pair, task_of
 
 
@@ -34,19 +35,7 @@ def brute_force(acquisition: UpperConfidenceBound, d: int) -> tuple[Tensor, Tens
     """The best of 200,000 random points, the top 50 refined; and the range of all values."""
     X = torch.rand(200_000, d, generator=torch.Generator().manual_seed(7), dtype=torch.float64)
     values = evaluate(acquisition, X)
-    x = X[values.topk(50).indices].clone().requires_grad_()
-    optimizer = torch.optim.Adam([x], lr=0.01)
-    best = values.max()
-    for i in range(150):
-        for group in optimizer.param_groups:
-            group["lr"] = 0.01 * 0.97**i
-        optimizer.zero_grad()
-        value = acquisition(x.unsqueeze(-2))
-        best = torch.maximum(best, value.max().detach())
-        (-value.sum()).backward()
-        optimizer.step()
-        with torch.no_grad():
-            x.clamp_(0.0, 1.0)
+    best = torch.maximum(values.max(), climb(acquisition, X[values.topk(50).indices], rate=0.01))
     return best, values.max() - values.min()
 
 
