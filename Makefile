@@ -45,7 +45,7 @@ sampler-speed: $(READY) ## Time to suggest beside Optuna's GPSampler; writes ben
 spaces: $(READY) ## Regret where spaces differ; writes benchmarks/spaces.json (about ten minutes).
 	$(BIN)/python -m benchmarks.spaces
 
-transfer: $(READY) ## Old studies of real data against TPE and GP; writes benchmarks/optuna_transfer.json.
+transfer: $(READY) ## Old studies of real data against TPE and GP, with both kernels; writes benchmarks/optuna_transfer*.json.
 	$(BIN)/python -m benchmarks.optuna_transfer
 	$(BIN)/python -m benchmarks.optuna_transfer --kernel matern52 --out benchmarks/optuna_transfer_matern.json
 

@@ -105,6 +105,20 @@ def test_noisy_expected_improvement_is_chosen_without_any_family(
     assert ablation.geometric_mean(found["ratio"].astype(float)) < 0.95
 
 
+@pytest.mark.parametrize("wrong_past", [True, False])
+def test_it_is_chosen_among_those_with_the_kernel_of_the_default(
+    frame: pd.DataFrame, wrong_past: bool
+) -> None:
+    kept = frame[~frame["method"].str.contains("matern52")]
+    if not wrong_past:
+        kept = kept[kept["problem"].map(ablation.kind_of) != "safety"]
+    found = ablation.leave_one_family_out(ablation.ratios(kept, "scaml-ucb"))
+    others = found[~found["chosen"].isin(["scaml", "acquisition=lognei"])]
+    assert list(others.index) == ([] if wrong_past else ["hartmann"])
+    assert (others["ratio"] > 1.0).all()
+    assert ablation.geometric_mean(found["ratio"].astype(float)) < 0.96
+
+
 def test_a_rougher_kernel_is_better_on_tables_alone(frame: pd.DataFrame) -> None:
     table = ablation.ratios(frame, "scaml")
     errors = ablation.overview_errors(table, ablation.ratio_errors(frame, "scaml")).loc[MATERN]
