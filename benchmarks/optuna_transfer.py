@@ -43,7 +43,7 @@ from threadpoolctl import threadpool_limits
 from benchmarks.report import provenance, write
 from scaml import ScaML, ScaMLSampler
 from scaml.bench.datasets import load, names
-from scaml.kernels import KernelName
+from scaml.gp.kernels import KernelName
 
 PAST = (
     "abalone",

@@ -2,9 +2,10 @@
 
     python -m benchmarks.same_suggestions OLD_CHECKOUT NEW_CHECKOUT
 
-Each checkout runs the same cases in a process of its own: every method on the cube, in a mixed space and on
-the rows of a table, with no, few and more observations; the settings of ScaML-GP; problems of `scaml bench
-run`; the Optuna sampler; `scaml suggest`. Suggestions are compared bit for bit. Exit code 1 if one differs.
+Each checkout runs the same cases in a process of its own: every method on the cube, in a mixed space
+and on the rows of a table, with no, few and more observations; the settings of ScaML-GP; problems of
+`scaml bench run`; the Optuna sampler; `scaml suggest`. Suggestions are compared bit for bit. The exit
+code is 1 if one differs.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +26,10 @@ import numpy as np
 Points = list[list[float]]
 Case = tuple[str, Callable[[], Points]]
 _METHODS = ("ScaML", "GPBO", "RGPE", "SGPT", "StackGP", "ABLR", "RMGPUCB", "FSBO", "GC3P", "MTGP")
-_SPACES = (("clipped", "learned", "level", "pooled", "union"), ("shared", "positive", "signed"))
+_SETTINGS: tuple[Any, Any] = (
+    ("clipped", "learned", "level", "pooled", "union"),
+    ("shared", "positive", "signed"),
+)
 
 
 def main() -> int:
@@ -64,7 +69,9 @@ def _worker(checkout: Path, out: Path) -> None:
 
     assert Path(scaml.__file__).is_relative_to(checkout), scaml.__file__
     found = {}
-    for name, case in itertools.chain(_on_spaces(), _settings(), _problems(), _sampler(), _command(checkout)):
+    for name, case in itertools.chain(
+        _on_spaces(), _settings(), _problems(), _sampler(), _command(checkout)
+    ):
         found[name] = case()
         print(name, end="\r", flush=True, file=sys.stderr)
     out.write_text(json.dumps(found))
@@ -88,10 +95,18 @@ def _data(d: int, sizes: tuple[int, ...], n: int) -> tuple[Any, Any]:
     return MetaData(tasks), Task(X, 1.0 + 2.0 * _bowl(X, 1.5)) if n else Task.empty(d=d)
 
 
+def _suggested(prior: Any, task: Any, **arguments: Any) -> Points:
+    from scaml import suggest
+
+    points: Points = suggest(prior, task, **arguments).tolist()
+    return points
+
+
 def _on_spaces() -> Iterator[Case]:
     """Every method on the cube, on a table and in a mixed space."""
-    from scaml import ScaML, Space, methods, suggest
     from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
+
+    from scaml import ScaML, Space, methods
 
     chosen = {name: getattr(methods, name)() for name in _METHODS}
     chosen |= {"paper": ScaML.paper(), "matern": ScaML(kernel="matern52")}
@@ -107,29 +122,31 @@ def _on_spaces() -> Iterator[Case]:
         prior = method.meta_fit(_data(2, (9, 14, 11), 0)[0], seed=0)
         for n, q in ((0, 1), (1, 1), (4, 2), (9, 1)):
             task = _data(2, (9, 14, 11), n)[1]
-            yield f"{name} cube n={n}", lambda p=prior, t=task, q=q: suggest(p, t, q=q, seed=n).tolist()
+            yield f"{name} cube n={n}", partial(_suggested, prior, task, q=q, seed=n)
         for n in (0, 6):
             task = _data(2, (9, 14, 11), n)[1]
             yield (
                 f"{name} table n={n}",
-                lambda p=prior, t=task: suggest(p, t, q=2, seed=1, candidates=table).tolist(),
+                partial(_suggested, prior, task, q=2, seed=1, candidates=table),
             )
         if name not in ("MTGP", "FSBO", "ABLR"):  # slow, and the space is not theirs to see
             meta, task = _data(mixed.d, (8, 9), 5)
             prior = method.meta_fit(meta, seed=0).in_space(mixed)
-            yield f"{name} mixed", lambda p=prior, t=task: suggest(p, t, seed=2).tolist()
+            yield f"{name} mixed", partial(_suggested, prior, task, seed=2)
 
 
 def _settings() -> Iterator[Case]:
     """What ScaML-GP can be set to."""
-    from scaml import ScaML, suggest
+    from scaml import ScaML
 
     meta, task = _data(3, (12, 20, 16, 9), 7)
-    for normalization, weights in itertools.product(*_SPACES):
+    for normalization, weights in itertools.product(*_SETTINGS):
         for residual in ("past", "paper"):
-            prior = ScaML(normalization=normalization, weights=weights, residual=residual).meta_fit(meta, seed=1)
+            prior = ScaML(normalization=normalization, weights=weights, residual=residual).meta_fit(
+                meta, seed=1
+            )
             name = f"ScaML {normalization} {weights} {residual}"
-            yield name, lambda p=prior: suggest(p, task, seed=3).tolist()
+            yield name, partial(_suggested, prior, task, seed=3)
 
 
 def _problems() -> Iterator[Case]:
@@ -137,17 +154,31 @@ def _problems() -> Iterator[Case]:
 
     def run(problem: str, method: str) -> Points:
         import pyarrow.parquet as pq
+
         from scaml.cli import main
 
         with tempfile.TemporaryDirectory() as folder:
-            words = ["bench", "run", problem, "--methods", method, "--runs", "1", "--out", folder, "--quiet"]
+            words = [
+                "bench",
+                "run",
+                problem,
+                "--methods",
+                method,
+                "--runs",
+                "1",
+                "--out",
+                folder,
+                "--quiet",
+            ]
             assert main([*words, "--evaluations", "6", "--meta-tasks", "4"]) == 0
             (file,) = Path(folder).rglob("all.parquet")
             points: Points = pq.read_table(file).column("x").to_pylist()
         return points
 
-    for problem, method in itertools.product(("branin", "hartmann3", "svm"), ("scaml", "scaml-paper", "rgpe")):
-        yield f"bench {problem} {method}", lambda p=problem, m=method: run(p, m)
+    for problem, method in itertools.product(
+        ("branin", "hartmann3", "svm"), ("scaml", "scaml-paper", "rgpe")
+    ):
+        yield f"bench {problem} {method}", partial(run, problem, method)
 
 
 def _sampler() -> Iterator[Case]:
@@ -155,6 +186,7 @@ def _sampler() -> Iterator[Case]:
 
     def run(mixed: bool, paper: bool) -> Points:
         import optuna
+
         from scaml import ScaML, ScaMLSampler
 
         optuna.logging.set_verbosity(optuna.logging.ERROR)
@@ -162,38 +194,53 @@ def _sampler() -> Iterator[Case]:
         def objective(trial: optuna.Trial, shift: float) -> float:
             x, y = trial.suggest_float("x", 0, 9), trial.suggest_float("y", 1e-3, 1.0, log=True)
             kind = trial.suggest_categorical("kind", ["a", "b"]) if mixed else "a"
-            return (x - 3 - shift) ** 2 + (np.log10(y) + 1.5) ** 2 + (kind == "b")
+            return float((x - 3 - shift) ** 2 + (np.log10(y) + 1.5) ** 2 + (kind == "b"))
 
         past = [optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=s)) for s in range(3)]
         for shift, study in enumerate(past):
-            study.optimize(lambda trial, s=shift: objective(trial, 0.3 * s), n_trials=15)
+            study.optimize(partial(objective, shift=0.3 * shift), n_trials=15)
         sampler = ScaMLSampler(past, method=ScaML.paper() if paper else None, seed=3)
         study = optuna.create_study(sampler=sampler)
         study.optimize(lambda trial: objective(trial, 0.4), n_trials=8)
-        return [[t.params["x"], t.params["y"], float(t.params.get("kind") == "b")] for t in study.trials]
+        return [
+            [t.params["x"], t.params["y"], float(t.params.get("kind") == "b")] for t in study.trials
+        ]
 
     for mixed, paper in itertools.product((False, True), (False, True)):
         name = f"sampler {'mixed' if mixed else 'floats'} {'paper' if paper else 'default'}"
-        yield name, lambda m=mixed, p=paper: run(m, p)
+        yield name, partial(run, mixed, paper)
 
 
 def _command(checkout: Path) -> Iterator[Case]:
     """`scaml suggest` on a table of reactions."""
 
     def run(method: str, task: str) -> Points:
-        words = ["suggest", str(checkout / "examples/reactions.csv"), "--task", task, "-n", "2", "--json"]
+        words = [
+            "suggest",
+            str(checkout / "examples/reactions.csv"),
+            "--task",
+            task,
+            "-n",
+            "2",
+            "--json",
+        ]
         command = [sys.executable, "-c", "import sys; from scaml.cli import main; sys.exit(main())"]
-        answer = subprocess.run([*command, *words, "--method", method], capture_output=True, text=True, check=True)
+        answer = subprocess.run(
+            [*command, *words, "--method", method], capture_output=True, text=True, check=True
+        )
         found = json.loads(answer.stdout)["suggestions"]
         return [
-            [float(str(hash_free(value))) for value in one["params"].values()] + [one["expected"] or 0.0] for one in found
+            [number(value) for value in one["params"].values()] + [one["expected"] or 0.0]
+            for one in found
         ]
 
-    def hash_free(value: Any) -> float:
+    def number(value: Any) -> float:
         return float(value) if isinstance(value, int | float) else float(sum(map(ord, str(value))))
 
-    for method, task in itertools.product(("scaml", "rgpe", "gpbo", "scaml-paper"), ("new", "3-bromopyridine")):
-        yield f"scaml suggest {method} {task}", lambda m=method, t=task: run(m, t)
+    for method, task in itertools.product(
+        ("scaml", "rgpe", "gpbo", "scaml-paper"), ("new", "3-bromopyridine")
+    ):
+        yield f"scaml suggest {method} {task}", partial(run, method, task)
 
 
 if __name__ == "__main__":

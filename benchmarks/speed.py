@@ -20,13 +20,13 @@ from rich.table import Table
 
 from benchmarks.report import provenance, write
 from scaml import MetaData, ScaML, Task, suggest
-from scaml.acquisition import RAW_POINTS, RESTARTS
+from scaml.ask import choose
 from scaml.bench import FAMILIES
 from scaml.bench.choices.acquisitions import Acquiring
 from scaml.bench.choices.variants import BASE
-from scaml.fit import STARTS, FitInput, fit_gps
-from scaml.loop import choose
-from scaml.normalization import standardize
+from scaml.gp.map_fit import STARTS, FitInput, fit_gps
+from scaml.gp.units import standardize
+from scaml.search.cube import RAW_POINTS, RESTARTS
 from tests import botorch_baseline
 
 SEED = 0

@@ -18,15 +18,15 @@ from torch import Tensor
 
 from scaml import MetaData, Task
 from scaml.bench.settings import Setting
-from scaml.bench.unit import Unit, evaluate
-from scaml.data import counted
-from scaml.ensemble import Ensemble
-from scaml.kernels import KernelName
-from scaml.methods.base import check_seed
-from scaml.methods.modular import ModularMethod, ModularPrior
-from scaml.normalization import standardize
-from scaml.plain_gp import fit_plain_gp
-from scaml.task_gps import TaskGPs
+from scaml.bench.single_run import Unit, evaluate
+from scaml.common.checks import check_seed
+from scaml.common.wording import counted
+from scaml.gp.kernels import KernelName
+from scaml.gp.task_gps import TaskGPs
+from scaml.gp.units import standardize
+from scaml.methods.shared.ensemble import Ensemble
+from scaml.methods.shared.modular import ModularMethod, ModularPrior
+from scaml.methods.shared.plain_gp import fit_plain_gp
 from scaml.testing import MetaLearnerTestCase
 
 

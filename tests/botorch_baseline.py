@@ -20,7 +20,7 @@ from gpytorch.priors import GammaPrior, LogNormalPrior
 from linear_operator.utils.warnings import NumericalWarning
 from torch import Tensor
 
-from scaml.kernels import KernelName
+from scaml.gp.kernels import KernelName
 
 # A start drawn beyond a bound lies on it, where a sigmoid transform cannot go.
 _INSIDE = 1e-6

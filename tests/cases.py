@@ -10,10 +10,10 @@ from optuna.distributions import CategoricalDistribution, FloatDistribution, Int
 from torch import Tensor
 
 from scaml import MetaData, ScaMLGP, Task, TaskGPs
-from scaml.kernels import KernelName
-from scaml.normalization import Units
-from scaml.space import Space
-from scaml.weights import Hyperparameters
+from scaml.gp.kernels import KernelName
+from scaml.gp.units import Units
+from scaml.model.map_fit import Hyperparameters
+from scaml.spaces.space import Space
 from tests.oracles import GP, Array, JointGP
 
 MIXED = Space(

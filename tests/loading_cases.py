@@ -14,10 +14,10 @@ from optuna.distributions import CategoricalDistribution, IntDistribution
 from torch import Tensor
 
 from scaml import MetaData, Task, TaskGPs, suggest
-from scaml.errors import StoreError
+from scaml.errors import SavedFileError
 from scaml.methods.base import MetaPrior
 from scaml.methods.scaml import ScaMLPrior
-from scaml.space import Space
+from scaml.spaces.space import Space
 from tests.cases import smooth, task_of
 
 SPACE = Space({"n": IntDistribution(1, 20), "k": CategoricalDistribution(["x", "y"])})  # d = 3
@@ -58,9 +58,9 @@ def points(prior: MetaPrior, q: int = 2) -> Tensor:
 
 @contextmanager
 def refused(path: Path, words: str | None = None) -> Iterator[None]:
-    """A StoreError inside, of one sentence that names the file, and nothing else in its folder."""
+    """A SavedFileError inside, of one sentence that names the file, and nothing else in its folder."""
     before = sorted(path.parent.iterdir())
-    with pytest.raises(StoreError, match=words) as info:
+    with pytest.raises(SavedFileError, match=words) as info:
         yield
     assert str(path) in str(info.value)
     assert "\n" not in str(info.value)

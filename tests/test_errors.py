@@ -8,13 +8,13 @@ import pytest
 import scaml
 from scaml import errors
 from scaml.errors import (
+    BenchRunError,
+    DatabaseError,
     FitError,
+    SavedFileError,
     ScaMLError,
     SettingError,
     SpaceError,
-    StorageError,
-    StoreError,
-    StudyError,
     TaskDataError,
 )
 
@@ -23,9 +23,9 @@ TREE: list[tuple[type[ScaMLError], type[Exception]]] = [
     (SpaceError, ValueError),
     (SettingError, ValueError),
     (FitError, RuntimeError),
-    (StoreError, ValueError),
-    (StorageError, ConnectionError),
-    (StudyError, RuntimeError),
+    (SavedFileError, ValueError),
+    (DatabaseError, ConnectionError),
+    (BenchRunError, RuntimeError),
 ]
 
 
@@ -57,7 +57,7 @@ def test_every_class_of_the_module_is_in_the_tree_and_public() -> None:
         if inspect.isclass(value) and value.__module__ == errors.__name__
     }
     assert defined == {error.__name__ for error, _ in TREE} | {"ScaMLError"}
-    assert set(errors.__all__) == defined | {"nearest"}
+    assert set(errors.__all__) == defined
     assert all(getattr(scaml, name) is getattr(errors, name) for name in defined)
 
 

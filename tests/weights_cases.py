@@ -10,10 +10,10 @@ from scipy.optimize import minimize as scipy_minimize
 from torch import Tensor
 from torch.distributions import Cauchy, Exponential, LogNormal, MultivariateNormal, Normal
 
-from scaml.hyperpriors import TEST_TASK, KernelPriors, LogScale
-from scaml.kernels import KernelName
-from scaml.weight_priors import weight_prior
-from scaml.weights import Beliefs, Cache, Hyperparameters, fit_weights, negative_log_posterior
+from scaml.gp.hyperpriors import TEST_TASK, KernelPriors, LogScale
+from scaml.gp.kernels import KernelName
+from scaml.model.map_fit import Beliefs, Cache, Hyperparameters, fit_weights, negative_log_posterior
+from scaml.model.weight_priors import weight_prior
 
 KERNELS: tuple[KernelName, ...] = ("se", "matern52")
 RESIDUAL = LogScale(torch.tensor(-1.2, dtype=torch.float64), torch.tensor(0.7, dtype=torch.float64))

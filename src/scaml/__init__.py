@@ -5,32 +5,36 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from scaml.errors import (
+    BenchRunError,
+    DatabaseError,
     FitError,
+    SavedFileError,
     ScaMLError,
     SettingError,
     SpaceError,
-    StorageError,
-    StoreError,
-    StudyError,
     TaskDataError,
 )
 
 if TYPE_CHECKING:
-    from scaml.data import MetaData, Task
-    from scaml.loading import load
-    from scaml.loop import suggest
+    from scaml.ask import suggest
+    from scaml.gp.task_gps import TaskGPs
+    from scaml.integrations.optuna.past_studies import negated
+    from scaml.integrations.optuna.sampler import ScaMLSampler
     from scaml.methods import ScaML
-    from scaml.sampler import ScaMLSampler
-    from scaml.scaml_gp import ScaMLGP
-    from scaml.space import Space
-    from scaml.studies import negated
-    from scaml.task_gps import TaskGPs
+    from scaml.model.scaml_gp import ScaMLGP
+    from scaml.priors.load import load
+    from scaml.spaces.space import Space
+    from scaml.tasks.meta_data import MetaData
+    from scaml.tasks.task import Task
 
 __version__ = version("scaml")
 
 __all__ = [
+    "BenchRunError",
+    "DatabaseError",
     "FitError",
     "MetaData",
+    "SavedFileError",
     "ScaML",
     "ScaMLError",
     "ScaMLGP",
@@ -38,9 +42,6 @@ __all__ = [
     "SettingError",
     "Space",
     "SpaceError",
-    "StorageError",
-    "StoreError",
-    "StudyError",
     "Task",
     "TaskDataError",
     "TaskGPs",
@@ -51,16 +52,16 @@ __all__ = [
 
 # Imported when first asked for: torch and BoTorch take seconds, and `scaml --help` needs neither.
 _HOMES = {
-    "MetaData": "data",
+    "MetaData": "tasks.meta_data",
     "ScaML": "methods",
-    "ScaMLGP": "scaml_gp",
-    "ScaMLSampler": "sampler",
-    "Space": "space",
-    "Task": "data",
-    "TaskGPs": "task_gps",
-    "load": "loading",
-    "negated": "studies",
-    "suggest": "loop",
+    "ScaMLGP": "model.scaml_gp",
+    "ScaMLSampler": "integrations.optuna.sampler",
+    "Space": "spaces.space",
+    "Task": "tasks.task",
+    "TaskGPs": "gp.task_gps",
+    "load": "priors.load",
+    "negated": "integrations.optuna.past_studies",
+    "suggest": "ask",
 }
 
 

@@ -7,19 +7,15 @@ nothing of scaml (`except ValueError`) do the expected thing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from difflib import get_close_matches
-
 __all__ = [
+    "BenchRunError",
+    "DatabaseError",
     "FitError",
+    "SavedFileError",
     "ScaMLError",
     "SettingError",
     "SpaceError",
-    "StorageError",
-    "StoreError",
-    "StudyError",
     "TaskDataError",
-    "nearest",
 ]
 
 
@@ -43,18 +39,13 @@ class FitError(ScaMLError, RuntimeError):
     """A Gaussian process could not be fitted or factorized."""
 
 
-class StoreError(ScaMLError, ValueError):
+class SavedFileError(ScaMLError, ValueError):
     """A file (a saved prior, a table, results) cannot be read by this version, or not be written."""
 
 
-class StudyError(ScaMLError, RuntimeError):
+class BenchRunError(ScaMLError, RuntimeError):
     """Runs of a study failed; those that did not are kept."""
 
 
-class StorageError(ScaMLError, ConnectionError):
+class DatabaseError(ScaMLError, ConnectionError):
     """An Optuna storage does not answer."""
-
-
-def nearest(name: str, names: Iterable[str]) -> str:
-    """The name that was probably meant, for the end of a sentence about one that does not exist."""
-    return get_close_matches(str(name), list(names), n=1, cutoff=0.0)[0]

@@ -18,11 +18,12 @@ import torch
 from botorch.models.model import Model
 from torch import Tensor
 
-from scaml.data import MetaData, Task
+from scaml.ask import suggest
 from scaml.errors import SpaceError, TaskDataError
-from scaml.loading import load
-from scaml.loop import suggest
 from scaml.methods.base import MetaPrior, Method
+from scaml.priors.load import load
+from scaml.tasks.meta_data import MetaData
+from scaml.tasks.task import Task
 
 __all__ = ["MetaLearnerTestCase"]
 

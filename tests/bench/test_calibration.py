@@ -15,13 +15,13 @@ from scaml.bench import calibration, contestants
 from scaml.bench.calibration import calibrate, coverage_error
 from scaml.bench.problems import TableProblem
 from scaml.bench.tables import Table
+from scaml.gp.moments_model import MomentsModel
+from scaml.gp.units import Units
 from scaml.methods import GPBO, MetaPrior, Method
 from scaml.methods.gpbo import GPBOPrior
-from scaml.normalization import Units
-from scaml.process import Process
 
 
-class Known(Process):
+class Known(MomentsModel):
     """Independent values of known mean and deviation."""
 
     def __init__(self, deviation: float) -> None:

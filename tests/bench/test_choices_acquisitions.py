@@ -12,11 +12,11 @@ from scipy.stats import norm
 from torch import Tensor
 
 from scaml import MetaData, ScaML, ScaMLGP, SettingError, Task, suggest
-from scaml.acquisition import UpperConfidenceBound
 from scaml.bench.choices import acquisitions
 from scaml.bench.choices.acquisitions import Acquiring, AcquisitionName, Path, Standardized
-from scaml.kernels import KernelName
-from scaml.normalization import Units
+from scaml.gp.kernels import KernelName
+from scaml.gp.units import Units
+from scaml.search.ucb import UpperConfidenceBound
 from tests.brute_force import mean_improvement
 from tests.cases import meta_data, pair, query, task_of
 from tests.oracles import kernel_matrix

@@ -12,11 +12,11 @@ from scaml import ScaML, ScaMLGP, SettingError, Task, suggest
 from scaml.bench.choices import laplace
 from scaml.bench.choices.laplace import Integrated, IntegratedPrior, Mixture, Searching, draws, hessian
 from scaml.errors import FitError
-from scaml.fit import STARTS
-from scaml.minimize import minimize
-from scaml.normalization import Units
-from scaml.table_rows import TableRows
-from scaml.weights import Found, most_probable, negative_log_posterior
+from scaml.gp.map_fit import STARTS
+from scaml.gp.minimize import minimize
+from scaml.gp.units import Units
+from scaml.model.map_fit import Found, most_probable, negative_log_posterior
+from scaml.model.table_cache import TaskPosteriorsOnTable
 from tests.cases import meta_data, pair, query, task_of
 
 META, TASK = meta_data((9, 8, 7), 2), task_of(6, 2)
@@ -189,7 +189,7 @@ def test_batches_of_points_are_independent() -> None:
 def test_rows_of_a_table_have_the_moments_of_the_posterior() -> None:
     mixed, models = mixture()
     table = query(30, 2)
-    mean, variance = mixed.on_rows(TableRows(models[0].task_gps, table))
+    mean, variance = mixed.on_rows(TaskPosteriorsOnTable(models[0].task_gps, table))
     posterior = mixed.posterior(table.unsqueeze(-2))
     torch.testing.assert_close(mean, posterior.mean.flatten(), rtol=1e-8, atol=1e-10)
     torch.testing.assert_close(variance, posterior.variance.flatten(), rtol=1e-6, atol=1e-10)
@@ -289,7 +289,7 @@ def test_so_many_searches(starts: int, kind: str, monkeypatch: pytest.MonkeyPatc
         return minimize(objective, x0, *bounds, **settings)
 
     prior = Searching(**KINDS[kind], starts=starts).meta_fit(META, seed=0)
-    monkeypatch.setattr("scaml.weights.minimize", counting)
+    monkeypatch.setattr("scaml.model.map_fit.minimize", counting)
     model = prior.condition(TASK, seed=0)
     assert searched == [starts + (kind == "shared")]  # and one for a mirrored past
     assert (model.weights != 0).any()

@@ -10,7 +10,7 @@ from sklearn.preprocessing import PowerTransformer
 
 from scaml import MetaData, SettingError, Task
 from scaml.bench.choices.warps import Warped, WarpName, power
-from scaml.copula import truncation
+from scaml.gp.gaussian_copula import truncation
 from tests.cases import meta_data, query, task_of
 from tests.oracles import Array
 

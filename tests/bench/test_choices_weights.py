@@ -8,7 +8,7 @@ from torch import Tensor
 
 from scaml import SettingError
 from scaml.bench.choices.weights import PRIORS, DirichletLike, PriorName, Weighted
-from scaml.weights import Beliefs, Cache, negative_log_posterior
+from scaml.model.map_fit import Beliefs, Cache, negative_log_posterior
 from tests.cases import meta_data, task_of
 from tests.oracles import Array
 

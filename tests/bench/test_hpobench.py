@@ -18,7 +18,7 @@ import torch
 from scaml.bench import hpobench, problems
 from scaml.bench.grids import GRIDS
 from scaml.bench.tables import Table
-from scaml.errors import SettingError, StoreError
+from scaml.errors import SavedFileError, SettingError
 
 SEEDS = (665, 1319, 7222)
 # A few values of every parameter, as the files have them: in single precision, with their ranks.
@@ -227,7 +227,7 @@ def test_two_tasks_are_the_least(tmp_path: Path, tasks: int) -> None:
     for task in range(tasks):
         write(tmp_path, "svm", task, frame("svm", task))
     with pytest.raises(
-        StoreError, match=rf"^'.*/svm' has {tasks} files .*; unpack HPOBench's svm\.zip.*\.$"
+        SavedFileError, match=rf"^'.*/svm' has {tasks} files .*; unpack HPOBench's svm\.zip.*\.$"
     ):
         hpobench.load(tmp_path, "svm")
 
@@ -240,7 +240,7 @@ def test_a_damaged_file_is_named(tmp_path: Path, damage: str) -> None:
     # Behind the 4 bytes that every Parquet file starts with are the pages of the first column.
     middle = whole[:8] + bytes(byte ^ 0xFF for byte in whole[8:60]) + whole[60:]
     path.write_bytes({"empty": b"", "cut": whole[:-50], "text": b"C,gamma\n1,2\n"}.get(damage, middle))
-    with pytest.raises(StoreError, match=r"^'.*svm_53_data\.parquet\.gzip' .*; get it again\.$"):
+    with pytest.raises(SavedFileError, match=r"^'.*svm_53_data\.parquet\.gzip' .*; get it again\.$"):
         hpobench.load(tmp_path, "svm")
 
 
@@ -290,7 +290,7 @@ def with_others(table: pd.DataFrame) -> pd.DataFrame:
 def test_a_file_that_cannot_be_used_is_named(tmp_path: Path, change: Any, message: str) -> None:
     write(tmp_path, "svm", 31, frame("svm", 31))
     write(tmp_path, "svm", 53, change(frame("svm", 53)))
-    with pytest.raises(StoreError, match=rf"^(The tasks of )?'.*/svm.*' {message}\.$"):
+    with pytest.raises(SavedFileError, match=rf"^(The tasks of )?'.*/svm.*' {message}\.$"):
         hpobench.load(tmp_path, "svm")
 
 

@@ -11,7 +11,7 @@ from scaml import SettingError
 from scaml.bench.illustration import Illustration, build, compute, draw
 from scaml.methods import ScaML
 from scaml.methods.scaml import ScaMLPrior
-from scaml.scaml_gp import ScaMLGP
+from scaml.model.scaml_gp import ScaMLGP
 from tests.oracles import GP, Array, JointGP, kernel_matrix
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from scaml import SettingError, StoreError
+from scaml import SavedFileError, SettingError
 from scaml.bench.results import Results, check_same, done, in_use, read
 from tests.bench.study_cases import SMALL, rows
 
@@ -136,7 +136,7 @@ def test_a_folder_without_results(tmp_path: Path) -> None:
 @pytest.mark.parametrize("content", ["", "[1]", '{"problem": 1}'])
 def test_a_folder_that_does_not_say_what_it_is(tmp_path: Path, content: str) -> None:
     (filled(tmp_path).folder / "setting.json").write_text(content)
-    with pytest.raises(StoreError, match="does not say which setting"):
+    with pytest.raises(SavedFileError, match="does not say which setting"):
         read(tmp_path)
 
 

@@ -17,8 +17,8 @@ from scaml.bench import runner
 from scaml.bench.results import Results, read
 from scaml.bench.runner import Study, run_study
 from scaml.bench.settings import Setting
+from scaml.bench.single_run import Row, Unit, evaluate
 from scaml.bench.summary import csv, summarize
-from scaml.bench.unit import Row, Unit, evaluate
 from tests.bench.study_cases import SMALL, mine
 
 METHODS = ["random", "gpbo"]

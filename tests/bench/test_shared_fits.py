@@ -12,9 +12,9 @@ import torch
 from scaml import MetaData, Task
 from scaml.bench import FAMILIES, shared_fits
 from scaml.bench.shared_fits import meta_fit
+from scaml.gp.task_gps import TaskGPs
 from scaml.methods import GPBO, RGPE, SGPT, Method, ScaML
 from scaml.methods.scaml import ScaMLPrior
-from scaml.task_gps import TaskGPs
 
 META = FAMILIES["branin"].meta_data(3, 8, 0)
 TASK = Task([[0.2, 0.4], [0.7, 0.1]], [-30.0, -12.0])

@@ -22,7 +22,7 @@ from scaml.bench import building, datasets, tables
 from scaml.bench.grids import GRIDS, kept_rows, ranks
 from scaml.bench.problems import PROBLEMS
 from scaml.bench.tables import Table
-from scaml.errors import SettingError, StoreError
+from scaml.errors import SavedFileError, SettingError
 from tests.bench.plain_models import held_out_error
 
 GRID = {"a": (0.1, 1.0, 10.0), "b": (1.0, 2.0)}
@@ -74,7 +74,7 @@ def test_coordinates_are_ranks_evenly_spaced() -> None:
     ],
 )
 def test_tables_that_do_not_fit_together_are_refused(changes: dict[str, Any], message: str) -> None:
-    with pytest.raises(StoreError, match=message):
+    with pytest.raises(SavedFileError, match=message):
         small(**changes)
 
 
@@ -147,7 +147,7 @@ def with_nan(path: Path) -> None:
 def test_a_damaged_table_is_named(tmp_path: Path, damage: Any) -> None:
     damage(tmp_path / "t.npz")
     with pytest.raises(
-        StoreError, match=r"^'.*t\.npz' is no table that scaml can read \(.*\); build it again\.$"
+        SavedFileError, match=r"^'.*t\.npz' is no table that scaml can read \(.*\); build it again\.$"
     ):
         tables.read(tmp_path / "t.npz", GRID)
 
@@ -294,5 +294,7 @@ def test_our_numbers_are_those_of_plain_models(model: str) -> None:
 
 def test_a_table_that_does_not_come_with_scaml_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(GRIDS, "lda", GRID)
-    with pytest.raises(StoreError, match=rf"{re.escape('lda.npz')}' is no table .*; build it again\.$"):
+    with pytest.raises(
+        SavedFileError, match=rf"{re.escape('lda.npz')}' is no table .*; build it again\.$"
+    ):
         tables.ours("lda")

@@ -14,7 +14,7 @@ from scaml.bench.runner import Study
 from scaml.bench.settings import Setting
 from scaml.cli import main
 from scaml.cli.bench import spread
-from scaml.cli.study import _display, _state
+from scaml.cli.show_runs import _display, _state
 from scaml.cli.terminal import duration
 from tests.bench.study_cases import mine
 

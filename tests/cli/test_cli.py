@@ -21,9 +21,9 @@ from typer.testing import CliRunner
 import scaml
 from scaml import methods
 from scaml.bench import FAMILIES
+from scaml.bench.demo import DemoResult, Progress
 from scaml.cli import FAMILY_NAMES, app, main
 from scaml.cli.bench import spread
-from scaml.demo import DemoResult, Progress
 
 RESULT = DemoResult(
     family=FAMILIES["branin"],
@@ -49,14 +49,14 @@ def instant(monkeypatch: pytest.MonkeyPatch) -> None:
         progress("Optimizing", 1, 2)
         return RESULT
 
-    monkeypatch.setattr("scaml.demo.run_demo", run_demo)
+    monkeypatch.setattr("scaml.bench.demo.run_demo", run_demo)
 
 
 def fail_with(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
     def run_demo(family: object, seed: int, *, progress: Progress) -> DemoResult:
         raise error
 
-    monkeypatch.setattr("scaml.demo.run_demo", run_demo)
+    monkeypatch.setattr("scaml.bench.demo.run_demo", run_demo)
 
 
 def test_families_are_those_of_the_benchmarks() -> None:

@@ -9,11 +9,11 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from scaml import FitError, MetaData, SettingError, SpaceError, StoreError, Task, suggest
+from scaml import FitError, MetaData, SavedFileError, SettingError, SpaceError, Task, suggest
+from scaml.gp.units import Units
 from scaml.methods import ablr
 from scaml.methods.ablr import ABLR, ABLRModel, negative_log_likelihood
-from scaml.network_tasks import settled
-from scaml.normalization import Units
+from scaml.methods.shared.network_tasks import settled
 from scaml.testing import MetaLearnerTestCase
 from tests.cases import meta_data, query, task_of
 from tests.oracles import Array
@@ -273,7 +273,7 @@ def test_a_damaged_state_is_refused() -> None:
         ("beta", torch.full((3,), math.nan, dtype=torch.float64)),
         ("1.weight", torch.zeros(3, 3, dtype=torch.float64)),
     ):
-        with pytest.raises(StoreError, match=name):
+        with pytest.raises(SavedFileError, match=name):
             QUICK.restore(META, {**state, name: value})
 
 

@@ -10,12 +10,12 @@ import pytest
 import torch
 from torch import Tensor
 
-from scaml import FitError, MetaData, SettingError, SpaceError, StoreError, Task
-from scaml.loop import suggest
+from scaml import FitError, MetaData, SavedFileError, SettingError, SpaceError, Task
+from scaml.ask import suggest
+from scaml.gp.units import Units
 from scaml.methods import fsbo
 from scaml.methods.fsbo import FSBO, DeepKernel, FSBOModel
-from scaml.network_tasks import Standardized, settled
-from scaml.normalization import Units
+from scaml.methods.shared.network_tasks import Standardized, settled
 from scaml.testing import MetaLearnerTestCase
 from tests.cases import meta_data, query, task_of
 
@@ -348,5 +348,5 @@ def test_a_damaged_state_is_refused() -> None:
         ("log_noise", torch.full((), math.nan, dtype=torch.float64)),
         ("network.0.weight", torch.zeros(3, 3, dtype=torch.float64)),
     ):
-        with pytest.raises(StoreError, match=name):
+        with pytest.raises(SavedFileError, match=name):
             method.restore(META, {**state, name: value})

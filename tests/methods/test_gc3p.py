@@ -13,10 +13,10 @@ from scipy.stats import norm, rankdata
 from torch import Tensor, nn
 
 import scaml.methods.gc3p as module
-from scaml import MetaData, SettingError, SpaceError, StoreError, Task
+from scaml import MetaData, SavedFileError, SettingError, SpaceError, Task
 from scaml.methods.base import MetaPrior
 from scaml.methods.gc3p import GC3P, CopulaProcess, GC3PPrior, PriorNetwork, gaussian_loss
-from scaml.networks import seeded
+from scaml.methods.shared.networks import seeded
 from scaml.testing import MetaLearnerTestCase
 from tests.cases import meta_data, query, task_of
 from tests.oracles import Array, kernel_matrix
@@ -289,5 +289,5 @@ def test_tasks_that_lack_parameters_are_refused() -> None:
 
 
 def test_a_state_of_another_network_is_refused(prior: GC3PPrior) -> None:
-    with pytest.raises(StoreError, match=r"body\.0\.weight"):
+    with pytest.raises(SavedFileError, match=r"body\.0\.weight"):
         GC3P(widths=(20, 20, 20)).restore(META, prior.state())

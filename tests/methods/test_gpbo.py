@@ -6,10 +6,10 @@ import pytest
 import torch
 
 from scaml import SettingError, Task, suggest
-from scaml.acquisition import UpperConfidenceBound
-from scaml.fit import FitInput, fit_gps
-from scaml.improvement import NoisyExpectedImprovement
+from scaml.gp.map_fit import FitInput, fit_gps
 from scaml.methods import GPBO
+from scaml.search.log_nei import NoisyExpectedImprovement
+from scaml.search.ucb import UpperConfidenceBound
 from tests import botorch_baseline
 from tests.cases import meta_data, task_of
 

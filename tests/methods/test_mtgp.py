@@ -19,8 +19,8 @@ from linear_operator.utils.errors import NotPSDError
 from torch import Tensor
 
 import scaml.methods.mtgp as module
-from scaml import FitError, MetaData, SettingError, SpaceError, StoreError, Task, TaskDataError
-from scaml.kernels import KernelName
+from scaml import FitError, MetaData, SavedFileError, SettingError, SpaceError, Task, TaskDataError
+from scaml.gp.kernels import KernelName
 from scaml.methods.mtgp import MTGP, Loss, MTGPPrior
 from scaml.testing import MetaLearnerTestCase
 from tests.cases import meta_data, query, task_of
@@ -350,8 +350,8 @@ def test_states_are_checked(prior: MTGPPrior) -> None:
         state = {
             key: tensor for key, tensor in (prior.state() | {name: wrong}).items() if tensor is not None
         }
-        with pytest.raises(StoreError, match=r"raw_covar_factor is not of shape \(4, 4\)"):
+        with pytest.raises(SavedFileError, match=r"raw_covar_factor is not of shape \(4, 4\)"):
             QUICK.restore(META, state)
     endless = prior.state() | {name: torch.full((4, 4), math.inf, dtype=torch.float64)}
-    with pytest.raises(StoreError, match="raw_covar_factor is not finite"):
+    with pytest.raises(SavedFileError, match="raw_covar_factor is not finite"):
         QUICK.restore(META, endless)

@@ -12,13 +12,13 @@ import torch
 from torch import Tensor
 
 from scaml import MetaData, SettingError, Task, TaskGPs
-from scaml.ensemble import Ensemble
-from scaml.kernels import KernelName
+from scaml.gp.kernels import KernelName
+from scaml.gp.units import standardize
 from scaml.methods import rgpe
 from scaml.methods.rgpe import RGPE, LeftOut, RGPEPrior, own_loss, rank_weights, ranking_loss
-from scaml.normalization import standardize
-from scaml.plain_gp import fit_plain_gp
-from scaml.scaml_gp import ScaMLGP
+from scaml.methods.shared.ensemble import Ensemble
+from scaml.methods.shared.plain_gp import fit_plain_gp
+from scaml.model.scaml_gp import ScaMLGP
 from scaml.testing import MetaLearnerTestCase
 from tests.botorch_baseline import single_task_gp
 from tests.cases import meta_data, query, smooth, task_of

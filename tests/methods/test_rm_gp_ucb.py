@@ -10,8 +10,8 @@ import pytest
 import torch
 
 from scaml import MetaData, SettingError, Task, suggest
-from scaml.fit import FitInput, fit_gps
-from scaml.kernels import KernelName
+from scaml.gp.kernels import KernelName
+from scaml.gp.map_fit import FitInput, fit_gps
 from scaml.methods import GPBO, rm_gp_ucb
 from scaml.methods.rm_gp_ucb import RMGP, RMGPUCB, RMGPUCBPrior
 from scaml.testing import MetaLearnerTestCase

@@ -12,9 +12,9 @@ import pytest
 import torch
 
 from scaml import MetaData, ScaML, SettingError, Task, TaskDataError
-from scaml.kernels import KernelName
-from scaml.normalization import NormalizationName
-from scaml.weight_priors import Shared
+from scaml.gp.kernels import KernelName
+from scaml.model.normalization import NormalizationName
+from scaml.model.weight_priors import Shared
 from tests.cases import meta_data, smooth, task_of
 from tests.oracles import Array
 

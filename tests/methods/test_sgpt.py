@@ -11,9 +11,9 @@ import torch
 from scipy.stats import kendalltau
 
 from scaml import MetaData, SettingError, Task
+from scaml.gp.units import standardize
 from scaml.methods.sgpt import SGPT, SGPTPrior, discordance, epanechnikov
-from scaml.normalization import standardize
-from scaml.plain_gp import fit_plain_gp
+from scaml.methods.shared.plain_gp import fit_plain_gp
 from scaml.testing import MetaLearnerTestCase
 from tests.cases import query, smooth, task_of
 

@@ -10,9 +10,9 @@ import torch
 from scipy.stats import gamma, lognorm
 
 from scaml import MetaData, ScaMLError, SettingError, Task
-from scaml.fit import FitInput, fit_gps
-from scaml.hyperpriors import Gamma, KernelPriors, LogNormal
-from scaml.kernels import KernelName
+from scaml.gp.hyperpriors import Gamma, KernelPriors, LogNormal
+from scaml.gp.kernels import KernelName
+from scaml.gp.map_fit import FitInput, fit_gps
 from scaml.methods.stackgp import Stack, StackGP, StackGPPrior
 from scaml.testing import MetaLearnerTestCase
 from tests.cases import meta_data, query, task_of

@@ -14,11 +14,11 @@ from optuna.distributions import CategoricalDistribution, FloatDistribution, Int
 from torch import Tensor
 
 from scaml import MetaData, ScaML, ScaMLGP, Space, Task
+from scaml.explain.run import Run
+from scaml.gp.units import Units
 from scaml.methods.base import MetaPrior
-from scaml.normalization import Units
+from scaml.model.map_fit import Hyperparameters
 from scaml.report import Subject
-from scaml.report.run import Run
-from scaml.weights import Hyperparameters
 from tests.cases import meta_data, task_of
 
 UGLY = "<script>alert(1)</script>"

@@ -3,6 +3,9 @@ from __future__ import annotations
 import pytest
 import torch
 
+from scaml.explain.leave_one_out import compare
+from scaml.explain.run import Inapplicable, Run
+from scaml.explain.shares import Parts
 from scaml.report.figures import (
     MOST_ROWS,
     left_out_figure,
@@ -10,10 +13,7 @@ from scaml.report.figures import (
     suggestions_figure,
     weights_figure,
 )
-from scaml.report.left_out import compare
 from scaml.report.rows import WeightRow, setting_names, suggested, weight_rows
-from scaml.report.run import Inapplicable, Run
-from scaml.report.shares import Parts
 from tests.report.cases import NAMES, SPACE, run_of, strings, ugly
 
 pytest.importorskip("plotly")

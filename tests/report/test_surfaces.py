@@ -7,10 +7,10 @@ import torch
 from optuna.distributions import FloatDistribution
 
 from scaml import Space, Task
+from scaml.explain.moments import before_data, moments
+from scaml.explain.parameters import parameters_of
+from scaml.explain.run import Inapplicable, Run
 from scaml.report.drawing import parameter_axis
-from scaml.report.moments import before_data, moments
-from scaml.report.parameters import parameters_of
-from scaml.report.run import Inapplicable, Run
 from scaml.report.surfaces import check_two, drawn_tasks, map_panels, near, slice_panel
 from tests.report.cases import run_of, strings, ugly, without_weights
 

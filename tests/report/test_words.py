@@ -3,13 +3,12 @@ from __future__ import annotations
 import torch
 
 from scaml import Task
-from scaml.matching import PastTask, match
+from scaml.explain.leave_one_out import Comparison, LeftOut
+from scaml.explain.run import Run
 from scaml.methods import GPBO
 from scaml.methods.gpbo import GPBOPrior
 from scaml.report import Subject
-from scaml.report.left_out import Comparison, LeftOut
 from scaml.report.rows import WeightRow, suggested
-from scaml.report.run import Run
 from scaml.report.words import (
     about_left_out,
     about_matching,
@@ -18,6 +17,8 @@ from scaml.report.words import (
     about_weights,
     ignored_tasks,
 )
+from scaml.spaces.matching import match
+from scaml.tasks.past_task import PastTask
 from tests.cases import task_of
 from tests.report.cases import SPACE, run_of
 

@@ -9,7 +9,7 @@ from optuna.distributions import CategoricalDistribution, FloatDistribution, Int
 
 from scaml.errors import SpaceError, TaskDataError
 from scaml.sheets import read
-from scaml.space import Space
+from scaml.spaces.space import Space
 from tests.sheets.cases import RUNS, Reader, Refuser, noted
 
 

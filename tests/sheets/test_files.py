@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from scaml.errors import SettingError, StoreError, TaskDataError
+from scaml.errors import SavedFileError, SettingError, TaskDataError
 from scaml.sheets import files, read
 from scaml.sheets.files import read_table
 from tests.sheets.cases import RUNS, Reader, Refuser, noted
@@ -95,24 +95,24 @@ def test_long_cells_are_read(sheet: Reader) -> None:
     [b"PK\x03\x04\x14\x00\x06\x00", b"\x89PNG\r\n\x1a\n\x00", b"\x00" * 100, b"task,x,y\na,\x07,1\n"],
 )
 def test_binary_files_are_refused(refused: Refuser, data: bytes) -> None:
-    assert "is no text" in refused(StoreError, data)
+    assert "is no text" in refused(SavedFileError, data)
 
 
 def test_files_that_cannot_be_opened_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pytest.raises(StoreError, match="No such file"):
+    with pytest.raises(SavedFileError, match="No such file"):
         read(tmp_path / "runs.csv")
-    with pytest.raises(StoreError, match="directory"):
+    with pytest.raises(SavedFileError, match="directory"):
         read(tmp_path)
-    with pytest.raises(StoreError, match="null"):
+    with pytest.raises(SavedFileError, match="null"):
         read("a\0b")
 
     def forbidden(self: Path) -> bytes:
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(Path, "read_bytes", forbidden)
-    with pytest.raises(StoreError, match=r"runs.csv cannot be read: Permission denied; give"):
+    with pytest.raises(SavedFileError, match=r"runs.csv cannot be read: Permission denied; give"):
         read(tmp_path / "runs.csv")
 
 
@@ -228,5 +228,7 @@ def test_damaged_files_are_refused(tmp_path: Path, name: str) -> None:
     pytest.importorskip("openpyxl")
     path = tmp_path / name
     path.write_bytes(b"PK\x03\x04 but no more")
-    with pytest.raises(StoreError, match=r"cannot be read as \.(xlsx|parquet) \(.*save it as CSV\.$"):
+    with pytest.raises(
+        SavedFileError, match=r"cannot be read as \.(xlsx|parquet) \(.*save it as CSV\.$"
+    ):
         read(path)

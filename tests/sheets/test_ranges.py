@@ -12,8 +12,8 @@ from optuna.distributions import (
 )
 
 from scaml.errors import SpaceError
-from scaml.matching import match
-from scaml.space import Space
+from scaml.spaces.matching import match
+from scaml.spaces.space import Space
 from tests.sheets.cases import RUNS, Reader, Refuser, noted
 
 

@@ -11,11 +11,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from optuna.distributions import CategoricalDistribution, FloatDistribution
 
-from scaml.data import MetaData
 from scaml.errors import ScaMLError, SettingError
-from scaml.matching import match
 from scaml.sheets import NewTask, Sheet, read
-from scaml.space import Space
+from scaml.spaces.matching import match
+from scaml.spaces.space import Space
+from scaml.tasks.meta_data import MetaData
 from tests.sheets.cases import RUNS, Reader, Refuser, noted
 
 SPACE = Space({"temperature": FloatDistribution(20, 90), "alloy": CategoricalDistribution(["x", "y"])})

@@ -11,8 +11,8 @@ from optuna.distributions import CategoricalDistribution, FloatDistribution, Int
 from optuna.trial import create_trial
 
 from scaml.errors import SpaceError, TaskDataError
-from scaml.space import Space
-from scaml.studies import read_studies
+from scaml.integrations.optuna.past_studies import read_studies
+from scaml.spaces.space import Space
 from tests.sheets.cases import RUNS, Reader, Refuser, noted
 
 SPACE = Space({"temperature": FloatDistribution(0, 100), "alloy": CategoricalDistribution(["x", "y"])})

@@ -17,9 +17,10 @@ from numpy.typing import NDArray
 from scaml.bench import datasets
 from scaml.bench.grids import GRIDS, kept_rows
 from scaml.bench.training import FOLDS, METHODOLOGY, MOST_ROWS, errors
-from scaml.errors import SettingError, nearest
-from scaml.files import replacing
-from scaml.parallel import each
+from scaml.common.files import replacing
+from scaml.common.parallel import each
+from scaml.common.wording import nearest
+from scaml.errors import SettingError
 
 __all__ = ["build", "data_sets"]
 

@@ -18,9 +18,10 @@ from torch import Tensor
 
 from scaml.bench.contestants import contestant
 from scaml.bench.problems import TableProblem, problem
-from scaml.data import Task, check_integer
+from scaml.common.checks import check_integer
+from scaml.common.parallel import each
 from scaml.errors import SettingError
-from scaml.parallel import each
+from scaml.tasks.task import Task
 
 __all__ = ["LEVELS", "OBSERVATIONS", "calibrate", "coverage_error"]
 

@@ -9,9 +9,10 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 from scaml import methods
-from scaml.acquisition import SQRT_BETA
-from scaml.errors import ScaMLError, SettingError, nearest
+from scaml.common.wording import nearest
+from scaml.errors import ScaMLError, SettingError
 from scaml.methods import GPBO, Method, ScaML
+from scaml.search.ucb import SQRT_BETA
 
 __all__ = ["CONTESTANTS", "RANDOM", "Contestant", "contestant"]
 

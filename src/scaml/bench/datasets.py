@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scaml.errors import SettingError, nearest
+from scaml.common.wording import nearest
+from scaml.errors import SettingError
 
 __all__ = ["DataSet", "load", "names"]
 

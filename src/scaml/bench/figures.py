@@ -19,7 +19,8 @@ from scaml.bench import worth
 from scaml.bench.palette import in_order, write
 from scaml.bench.panels import Curve, Grid, Panel, page
 from scaml.bench.problems import PROBLEMS
-from scaml.errors import SettingError, nearest
+from scaml.common.wording import nearest
+from scaml.errors import SettingError
 
 __all__ = ["FIGURES", "build", "draw"]
 

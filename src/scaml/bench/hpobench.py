@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from scaml.bench.grids import GRIDS, Grid
 from scaml.bench.problems import PROBLEMS, TableProblem
 from scaml.bench.tables import Table
-from scaml.errors import SettingError, StoreError, nearest
+from scaml.common.wording import nearest
+from scaml.errors import SavedFileError, SettingError
 
 __all__ = ["load", "parse", "problem"]
 
@@ -92,7 +93,7 @@ def load(folder: Path, model: str) -> Table:
 
     Raises:
         SettingError: If there is no such folder or model, or pyarrow is not installed.
-        StoreError: If there are fewer than two tasks, or a file cannot be used.
+        SavedFileError: If there are fewer than two tasks, or a file cannot be used.
     """
     if model not in _GRIDS:
         raise SettingError(
@@ -100,14 +101,14 @@ def load(folder: Path, model: str) -> Table:
         )
     files = _files(folder, model)
     if len(files) < 2:
-        raise StoreError(
+        raise SavedFileError(
             f"{str(folder / model)!r} has {len(files)} files TASK/{model}_TASK_data.parquet.gzip, but "
             f"a test-task and a meta-task are needed; unpack HPOBench's {model}.zip there."
         )
     means = [_means(file, model) for file in files.values()]
     rows = sorted(set(means[0]).intersection(*means[1:]))
     if len(rows) < 2:
-        raise StoreError(
+        raise SavedFileError(
             f"The tasks of {str(folder / model)!r} have {len(rows)} configurations in common; remove "
             "those whose files are incomplete."
         )
@@ -136,11 +137,11 @@ def _means(file: Path, model: str) -> dict[int, float]:
     chosen = np.all([np.isclose(columns[name], value) for name, value in fidelity.items()], axis=0)
     if not chosen.any():
         values = ", ".join(f"{name} {value:g}" for name, value in fidelity.items())
-        raise StoreError(f"{str(file)!r} has no rows of {values}; get the whole file.")
+        raise SavedFileError(f"{str(file)!r} has no rows of {values}; get the whole file.")
     losses = columns[_LOSS][chosen]
     bad = int((~np.isfinite(losses)).sum())
     if bad:
-        raise StoreError(
+        raise SavedFileError(
             f"{str(file)!r} has {bad} results that are not finite; get the file again, or remove it."
         )
     ranks = [_ranks(file, name, columns[name][chosen], values) for name, values in grid.items()]
@@ -156,7 +157,7 @@ def _ranks(
     found, which = np.unique(column, return_inverse=True)
     for value in found.tolist():
         if not any(math.isclose(value, other, rel_tol=_SAME_VALUE) for other in values):
-            raise StoreError(
+            raise SavedFileError(
                 f"{str(file)!r} has {name} {value:g}, which is not in the paper's grid; get the third "
                 "version of HPOBench's tables."
             )
@@ -184,12 +185,12 @@ def _read(file: Path, names: list[str]) -> dict[str, NDArray[np.float64]]:
         columns = {name: table[name].to_numpy().astype(float) for name in names if name in leaves}
     except (OSError, RuntimeError, TypeError, ValueError) as error:
         reason = " ".join(str(error).split())
-        raise StoreError(
+        raise SavedFileError(
             f"{str(file)!r} is no Parquet file that can be read ({reason}); get it again."
         ) from error
     missing = [name for name in names if name not in leaves]
     if missing:
-        raise StoreError(
+        raise SavedFileError(
             f"{str(file)!r} has no column {', '.join(missing)}; give HPOBench's own file of the task."
         )
     columns[_LOSS] = 1.0 - columns[_ACCURACY] if measured == _ACCURACY else columns[_LOSS]

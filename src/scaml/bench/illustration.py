@@ -26,11 +26,12 @@ from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
 from scaml.bench.palette import PAGE, look, style, tidy, write
-from scaml.data import MetaData, Task
+from scaml.common.checks import check_seed
+from scaml.gp.units import Units
 from scaml.methods import ScaML
-from scaml.methods.base import check_seed
-from scaml.normalization import Units
-from scaml.scaml_gp import ScaMLGP
+from scaml.model.scaml_gp import ScaMLGP
+from scaml.tasks.meta_data import MetaData
+from scaml.tasks.task import Task
 
 __all__ = ["Illustration", "build", "compute", "draw"]
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from scaml.minimize import minimize
+from scaml.gp.minimize import minimize
 
 __all__ = ["largest"]
 

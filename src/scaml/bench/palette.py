@@ -17,7 +17,7 @@ from matplotlib import rc_context, rcdefaults, rcParams
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from scaml.files import replacing
+from scaml.common.files import replacing
 
 __all__ = ["METHODS", "PAGE", "Dashes", "Look", "in_order", "look", "style", "tidy", "write"]
 

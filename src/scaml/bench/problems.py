@@ -16,9 +16,12 @@ from scaml.bench import tables
 from scaml.bench.families import FAMILIES, Family
 from scaml.bench.safety import SAFETY, Safety
 from scaml.bench.tables import Table
-from scaml.data import MetaData, Task, check_integer, check_points
-from scaml.errors import SettingError, SpaceError, nearest
-from scaml.methods.base import check_seed
+from scaml.common.checks import check_integer, check_seed
+from scaml.common.wording import nearest
+from scaml.errors import SettingError, SpaceError
+from scaml.tasks.arrays import check_points
+from scaml.tasks.meta_data import MetaData
+from scaml.tasks.task import Task
 
 __all__ = ["PROBLEMS", "FamilyProblem", "Instance", "Problem", "TableProblem", "problem"]
 

@@ -20,9 +20,9 @@ import pyarrow.parquet as pq
 from filelock import FileLock, Timeout
 
 from scaml.bench.settings import Setting
-from scaml.bench.unit import Row
-from scaml.errors import SettingError, StoreError
-from scaml.files import DRAFTS, replacing
+from scaml.bench.single_run import Row
+from scaml.common.files import DRAFTS, replacing
+from scaml.errors import SavedFileError, SettingError
 
 __all__ = ["Results", "check_same", "done", "in_use", "read"]
 
@@ -83,7 +83,7 @@ class Results:
         for path in sorted(parts, key=lambda path: path != packed):
             try:
                 table = _read_file(path)
-            except StoreError:
+            except SavedFileError:
                 damaged.append(path.replace(_free(path)))
                 continue
             fresh = [key not in seen for key in _keys(table)]
@@ -194,7 +194,7 @@ def _setting(path: Path) -> Setting:
     try:
         return Setting(**json.loads(path.read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError) as error:
-        raise StoreError(
+        raise SavedFileError(
             f"{str(path)!r} does not say which setting the results are of ({error}); remove the "
             "folder, or give another."
         ) from error
@@ -216,9 +216,9 @@ def _read_file(path: Path) -> pa.Table:
     try:
         table = pq.read_table(path)
     except (OSError, pa.ArrowException) as error:
-        raise StoreError(f"{str(path)!r} is damaged ({error}); compute it again.") from error
+        raise SavedFileError(f"{str(path)!r} is damaged ({error}); compute it again.") from error
     if not table.schema.equals(_SCHEMA):
-        raise StoreError(f"{str(path)!r} has other columns than results; compute it again.")
+        raise SavedFileError(f"{str(path)!r} has other columns than results; compute it again.")
     return table
 
 

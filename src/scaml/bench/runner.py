@@ -14,9 +14,9 @@ from scaml.bench.contestants import contestant
 from scaml.bench.history import note
 from scaml.bench.results import Results, done, in_use
 from scaml.bench.settings import Setting, fits
-from scaml.bench.unit import Row, Unit, evaluate
-from scaml.data import check_integer
-from scaml.parallel import each, effective_n_jobs
+from scaml.bench.single_run import Row, Unit, evaluate
+from scaml.common.checks import check_integer
+from scaml.common.parallel import each, effective_n_jobs
 
 __all__ = ["Failure", "Progress", "Study", "run_study"]
 

@@ -17,8 +17,10 @@ import torch
 from torch import Tensor
 
 from scaml.bench.optimum import largest
-from scaml.data import MetaData, Task, check_integer, check_points
-from scaml.methods.base import check_seed
+from scaml.common.checks import check_integer, check_seed
+from scaml.tasks.arrays import check_points
+from scaml.tasks.meta_data import MetaData
+from scaml.tasks.task import Task
 
 __all__ = ["SAFETY", "Safety", "SafetyFunction"]
 

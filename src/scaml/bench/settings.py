@@ -7,7 +7,8 @@ from dataclasses import asdict, dataclass
 from typing import Any, Self
 
 from scaml.bench.problems import PROBLEMS, TableProblem, problem
-from scaml.errors import SettingError, nearest
+from scaml.common.wording import nearest
+from scaml.errors import SettingError
 
 __all__ = ["FIGURES", "PAPER_METHODS", "Setting", "figure_settings", "fits"]
 

@@ -11,10 +11,10 @@ import time
 from collections import OrderedDict
 from typing import Any, NamedTuple
 
-from scaml.data import MetaData
+from scaml.gp.task_gps import TaskGPs
 from scaml.methods.base import MetaPrior, Method
-from scaml.methods.modular import ModularMethod
-from scaml.task_gps import TaskGPs
+from scaml.methods.shared.modular import ModularMethod
+from scaml.tasks.meta_data import MetaData
 
 __all__ = ["meta_fit"]
 

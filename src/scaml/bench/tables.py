@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from scaml.bench.grids import GRIDS, Grid, ranks
-from scaml.errors import SettingError, StoreError
+from scaml.errors import SavedFileError, SettingError
 
 __all__ = ["Table", "fcnet", "mean_losses", "mlp", "ours", "read"]
 
@@ -59,14 +59,14 @@ class Table:
 
     def __post_init__(self) -> None:
         if self.losses.shape != (len(self.tasks), len(self.rows)):
-            raise StoreError(
+            raise SavedFileError(
                 f"The losses are of shape {self.losses.shape}, but there are {len(self.tasks)} tasks "
                 f"and {len(self.rows)} rows; make the table again."
             )
         if np.any((self.rows < 0) | (self.rows >= math.prod(map(len, self.grid.values())))):
-            raise StoreError("The rows are not all rows of the grid; make the table again.")
+            raise SavedFileError("The rows are not all rows of the grid; make the table again.")
         if not np.isfinite(self.losses).all():
-            raise StoreError("The losses are not all finite; leave such rows out of the table.")
+            raise SavedFileError("The losses are not all finite; leave such rows out of the table.")
 
     @cached_property
     def X(self) -> Tensor:  # noqa: N802
@@ -88,7 +88,7 @@ def read(path: Path, grid: Grid) -> Table:
                 measure=about["measure"],
             )
     except (OSError, EOFError, KeyError, TypeError, ValueError, BadZipFile, zlib.error) as error:
-        raise StoreError(
+        raise SavedFileError(
             f"{str(path)!r} is no table that scaml can read ({error}); build it again."
         ) from error
 

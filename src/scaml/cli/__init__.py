@@ -14,8 +14,8 @@ from typing import Annotated, Any
 import typer
 
 from scaml.cli import bench, evidence
-from scaml.cli.campaign import report, suggest
 from scaml.cli.demo import FAMILY_NAMES, demo, methods
+from scaml.cli.suggest import report, suggest
 from scaml.errors import ScaMLError
 
 __all__ = ["FAMILY_NAMES", "app", "main"]

@@ -13,9 +13,9 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from scaml.cli.study import shown
+from scaml.cli.show_runs import shown
 from scaml.cli.terminal import AsJson, Jobs, Quiet, folder, integer, method_name, print_json, progress
-from scaml.errors import SettingError, StudyError
+from scaml.errors import BenchRunError, SettingError
 
 if TYPE_CHECKING:
     from scaml.bench.settings import Setting
@@ -274,7 +274,7 @@ def run_settings(
     _tell(study.damaged)
     if study.failures:
         first = study.failures[0]
-        raise StudyError(
+        raise BenchRunError(
             f"{len(study.failures)} of {study.total} runs failed, the first of {first.unit.method} "
             f"with {first.reason.splitlines()[0]} (see {first.log}); the others are kept, and the "
             "same command tries these again."

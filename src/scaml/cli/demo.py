@@ -13,7 +13,7 @@ from scaml.cli.terminal import AsJson, Quiet, Seed, folder, print_json, progress
 from scaml.errors import SettingError
 
 if TYPE_CHECKING:
-    from scaml.demo import DemoResult
+    from scaml.bench.demo import DemoResult
 
 __all__ = ["FAMILY_NAMES", "demo", "methods"]
 
@@ -51,7 +51,7 @@ def demo(
     with folder(out):
         with progress(quiet or as_json) as report:
             from scaml.bench import FAMILIES
-            from scaml.demo import draw, run_demo
+            from scaml.bench.demo import draw, run_demo
 
             result = run_demo(FAMILIES[family], seed, progress=report)
         try:
@@ -88,7 +88,7 @@ def methods(as_json: AsJson = False) -> None:
 
 
 def _show(result: DemoResult) -> None:
-    from scaml.demo import in_words
+    from scaml.bench.demo import in_words
 
     console = Console()
     regrets = Table(title=f"Simple regret on {result.family.title}")

@@ -134,7 +134,7 @@ def calibrate(
 
 
 def _write(frame: pd.DataFrame, path: Path) -> None:
-    from scaml.files import replacing
+    from scaml.common.files import replacing
 
     try:
         with replacing(path) as draft:

@@ -44,17 +44,19 @@ from botorch.acquisition import AcquisitionFunction
 from botorch.models.model import Model
 from torch import Tensor, nn
 
-from scaml.acquisition import UpperConfidenceBound
-from scaml.data import MetaData, Task, check_integer
-from scaml.errors import FitError, SettingError, StoreError
-from scaml.linalg import cholesky
-from scaml.methods.base import MetaPrior, Method, check_meta, check_seed, check_sqrt_beta, check_whole
-from scaml.minimize import minimize
-from scaml.network_tasks import Standardized, check_widths, settled, standardized
-from scaml.networks import Progress, perceptron, seeded, with_state
-from scaml.normalization import Units
-from scaml.parallel import effective_n_jobs, one_thread
-from scaml.process import Process
+from scaml.common.checks import check_integer, check_seed
+from scaml.common.parallel import effective_n_jobs, one_thread
+from scaml.errors import FitError, SavedFileError, SettingError
+from scaml.gp.linalg import cholesky
+from scaml.gp.minimize import minimize
+from scaml.gp.moments_model import MomentsModel
+from scaml.gp.units import Units
+from scaml.methods.base import MetaPrior, Method, check_meta, check_sqrt_beta, check_whole
+from scaml.methods.shared.network_tasks import Standardized, check_widths, settled, standardized
+from scaml.methods.shared.networks import Progress, perceptron, seeded, with_state
+from scaml.search.ucb import UpperConfidenceBound
+from scaml.tasks.meta_data import MetaData
+from scaml.tasks.task import Task
 
 __all__ = ["ABLR", "ABLRModel", "ABLRPrior", "negative_log_likelihood"]
 
@@ -127,9 +129,9 @@ class ABLR(Method):
         for name in ("alpha", "beta"):
             value, shape = state.get(name), (len(meta),)
             if value is None or value.shape != shape or value.dtype != torch.float64:
-                raise StoreError(f"its {name} is not of shape {shape} in float64")
+                raise SavedFileError(f"its {name} is not of shape {shape} in float64")
             if not ((value > 0) & value.isfinite()).all():
-                raise StoreError(f"its {name} is not positive and finite")
+                raise SavedFileError(f"its {name} is not positive and finite")
         own = {name: value for name, value in state.items() if name not in ("alpha", "beta")}
         network = with_state(_network(meta.d, self.widths, 0), own).requires_grad_(False)
         return ABLRPrior(self, meta, network, state["alpha"], state["beta"])
@@ -188,7 +190,7 @@ class ABLRPrior(MetaPrior):
         return alpha, beta
 
 
-class ABLRModel(Process):
+class ABLRModel(MomentsModel):
     """Bayesian linear regression of the test data on the network's features.
 
     Args:

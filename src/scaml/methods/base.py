@@ -15,21 +15,22 @@ from botorch.acquisition import AcquisitionFunction
 from botorch.models.model import Model
 from torch import Tensor
 
-from scaml.acquisition import SQRT_BETA, UpperConfidenceBound
-from scaml.data import MetaData, Task, check_integer, counted
+from scaml.common.tensor_file import write
+from scaml.common.wording import counted
 from scaml.errors import SettingError, SpaceError, TaskDataError
-from scaml.improvement import NoisyExpectedImprovement
-from scaml.scaml_gp import ScaMLGP
-from scaml.store import write
+from scaml.model.scaml_gp import ScaMLGP
+from scaml.search.log_nei import NoisyExpectedImprovement
+from scaml.search.ucb import SQRT_BETA, UpperConfidenceBound
+from scaml.tasks.meta_data import MetaData
+from scaml.tasks.task import Task
 
 if TYPE_CHECKING:
-    from scaml.space import Space
+    from scaml.spaces.space import Space
 
 __all__ = [
     "MetaPrior",
     "Method",
     "check_meta",
-    "check_seed",
     "check_sqrt_beta",
     "check_whole",
     "joined",
@@ -200,14 +201,6 @@ def check_whole(meta: MetaData, method: str) -> None:
                 f"Task {name!r} lacks parameters of the space or has others, which {method} cannot "
                 "take; leave the task out, or choose a method of one GP a task, such as ScaML."
             )
-
-
-def check_seed(seed: int) -> int:
-    """The seed as Python's int, or a refusal."""
-    seed = check_integer(seed, "The seed", least=0)
-    if seed >= 2**62:  # what torch's generators take, and room to count on from there
-        raise SettingError(f"The seed is {seed}; give an integer below 2**62.")
-    return seed
 
 
 def check_sqrt_beta(sqrt_beta: float) -> None:

@@ -41,17 +41,19 @@ from botorch.acquisition import AcquisitionFunction
 from botorch.models.model import Model
 from torch import Tensor, nn
 
-from scaml.data import MetaData, Task, check_integer
-from scaml.errors import SettingError, StoreError
-from scaml.kernels import correlation, squared_distance
-from scaml.linalg import cholesky
-from scaml.methods.base import MetaPrior, Method, check_meta, check_seed, check_sqrt_beta, check_whole
-from scaml.network_tasks import Standardized, check_widths, settled, standardized
-from scaml.networks import Progress, descend, perceptron, seeded, with_state
-from scaml.normalization import Units
-from scaml.parallel import effective_n_jobs, one_thread
-from scaml.process import Process
-from scaml.warm_start import Nearest, Started, evolve
+from scaml.common.checks import check_integer, check_seed
+from scaml.common.parallel import effective_n_jobs, one_thread
+from scaml.errors import SavedFileError, SettingError
+from scaml.gp.kernels import correlation, squared_distance
+from scaml.gp.linalg import cholesky
+from scaml.gp.moments_model import MomentsModel
+from scaml.gp.units import Units
+from scaml.methods.base import MetaPrior, Method, check_meta, check_sqrt_beta, check_whole
+from scaml.methods.shared.initial_points import Nearest, Started, evolve
+from scaml.methods.shared.network_tasks import Standardized, check_widths, settled, standardized
+from scaml.methods.shared.networks import Progress, descend, perceptron, seeded, with_state
+from scaml.tasks.meta_data import MetaData
+from scaml.tasks.task import Task
 
 __all__ = ["FSBO", "DeepKernel", "FSBOModel", "FSBOPrior"]
 
@@ -129,9 +131,9 @@ class FSBO(Method):
         check_whole(meta, "FSBO")
         initial, shape = state.get("initial"), (self.initial, meta.d)
         if initial is None or initial.shape != shape or initial.dtype != torch.float64:
-            raise StoreError(f"its initial is not of shape {shape} in float64")
+            raise SavedFileError(f"its initial is not of shape {shape} in float64")
         if not ((initial >= 0) & (initial <= 1)).all():
-            raise StoreError("its initial lies outside the unit cube")
+            raise SavedFileError("its initial lies outside the unit cube")
         own = {name: tensor for name, tensor in state.items() if name != "initial"}
         kernel = DeepKernel(meta.d, self.widths, 0)
         with_state(kernel, own)
@@ -150,7 +152,7 @@ class FSBOPrior(MetaPrior):
     def state(self) -> dict[str, Tensor]:
         return {**self.kernel.state_dict(), "initial": self.initial}
 
-    def condition(self, task: Task, *, seed: int = 0) -> Process:
+    def condition(self, task: Task, *, seed: int = 0) -> MomentsModel:
         """Fine-tune a copy of the deep kernel to the task's data and condition it on them."""
         self.check_task(task)
         seed = check_seed(seed)
@@ -243,7 +245,7 @@ class DeepKernel(nn.Module):
         return half.square().mean(), L.diagonal().log().mean()
 
 
-class FSBOModel(Process):
+class FSBOModel(MomentsModel):
     """The deep-kernel GP given the test data.
 
     Args:

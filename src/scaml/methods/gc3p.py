@@ -1,7 +1,7 @@
 r"""GC3P (Salinas, Shen and Perrone, ICML 2020): a Gaussian copula process with a parametric prior.
 
-Every task's y is replaced by $z = \Phi^{-1}(F(y))$ (`scaml.copula`), so that tasks of different levels
-and units share one scale. On it,
+Every task's y is replaced by $z = \Phi^{-1}(F(y))$ (`scaml.gp.gaussian_copula`), so that tasks of
+different levels and units share one scale. On it,
 
 1. a network learns $(\mu(x), \sigma(x))$ from all past (x, z) by minimizing the mean of
    $\tfrac12 ((z - \mu)/\sigma)^2 + \log \sigma + \tfrac12 \log 2\pi$: three hidden layers of 50 ReLU
@@ -45,21 +45,30 @@ from botorch.acquisition.objective import PosteriorTransform
 from botorch.posteriors import Posterior
 from torch import Tensor, nn
 
-from scaml.copula import gaussian_copula
-from scaml.data import MetaData, Task, check_integer
+from scaml.common.checks import check_integer, check_seed
+from scaml.common.parallel import effective_n_jobs, one_thread
 from scaml.errors import SettingError
-from scaml.hyperpriors import META_TASK
-from scaml.kernels import KernelName, check_kernel
-from scaml.methods.base import MetaPrior, Method, check_meta, check_seed, check_sqrt_beta, check_whole
-from scaml.network_tasks import check_widths
-from scaml.networks import Progress, descend, perceptron, seeded, settled_order, with_state
-from scaml.normalization import Units
-from scaml.parallel import effective_n_jobs, one_thread
-from scaml.plain_gp import fit_plain_gp
-from scaml.process import Process
-from scaml.scaml_gp import ScaMLGP
-from scaml.task_gps import TaskGPs
-from scaml.weights import Hyperparameters
+from scaml.gp.gaussian_copula import gaussian_copula
+from scaml.gp.hyperpriors import META_TASK
+from scaml.gp.kernels import KernelName, check_kernel
+from scaml.gp.moments_model import MomentsModel
+from scaml.gp.task_gps import TaskGPs
+from scaml.gp.units import Units
+from scaml.methods.base import MetaPrior, Method, check_meta, check_sqrt_beta, check_whole
+from scaml.methods.shared.network_tasks import check_widths
+from scaml.methods.shared.networks import (
+    Progress,
+    descend,
+    perceptron,
+    seeded,
+    settled_order,
+    with_state,
+)
+from scaml.methods.shared.plain_gp import fit_plain_gp
+from scaml.model.map_fit import Hyperparameters
+from scaml.model.scaml_gp import ScaMLGP
+from scaml.tasks.meta_data import MetaData
+from scaml.tasks.task import Task
 
 __all__ = ["GC3P", "CopulaProcess", "GC3PPrior", "PriorNetwork", "gaussian_loss"]
 
@@ -227,7 +236,7 @@ class GC3PPrior(MetaPrior):
             )
 
 
-class CopulaProcess(Process):
+class CopulaProcess(MomentsModel):
     """z = μ(x) + σ(x) r(x) with r a GP. What goes in or out is z, not y.
 
     r's noise of variance ν is one of variance ν σ(x)² in z, which is what posteriors with observation
@@ -260,7 +269,7 @@ class CopulaProcess(Process):
         observation_noise: bool | Tensor = False,
         posterior_transform: PosteriorTransform | None = None,
     ) -> Posterior:
-        """The joint posterior of z at X, `batch x q x d`; see `Process.posterior`."""
+        """The joint posterior of z at X, `batch x q x d`; see `MomentsModel.posterior`."""
         if observation_noise is True:
             observation_noise = self._noise_at(X.double()).unsqueeze(-1)
         return super().posterior(X, output_indices, observation_noise, posterior_transform)

@@ -11,15 +11,17 @@ from typing import ClassVar
 
 from torch import Tensor
 
-from scaml.acquisition import SQRT_BETA
-from scaml.data import MetaData, Task
+from scaml.common.checks import check_seed
+from scaml.common.parallel import one_thread
 from scaml.errors import SettingError
-from scaml.kernels import KernelName, check_kernel
-from scaml.methods.base import MetaPrior, Method, check_meta, check_seed, check_sqrt_beta
-from scaml.normalization import standardize
-from scaml.parallel import one_thread
-from scaml.plain_gp import fit_plain_gp
-from scaml.scaml_gp import ScaMLGP
+from scaml.gp.kernels import KernelName, check_kernel
+from scaml.gp.units import standardize
+from scaml.methods.base import MetaPrior, Method, check_meta, check_sqrt_beta
+from scaml.methods.shared.plain_gp import fit_plain_gp
+from scaml.model.scaml_gp import ScaMLGP
+from scaml.search.ucb import SQRT_BETA
+from scaml.tasks.meta_data import MetaData
+from scaml.tasks.task import Task
 
 __all__ = ["GPBO", "GPBOPrior"]
 

@@ -49,16 +49,18 @@ from gpytorch.mlls import ExactMarginalLogLikelihood
 from linear_operator.utils.errors import NotPSDError
 from torch import Tensor
 
-from scaml.acquisition import without_news
-from scaml.data import MetaData, Task, check_integer
-from scaml.errors import FitError, SettingError, StoreError, TaskDataError
-from scaml.kernels import KernelName, check_kernel, correlation, squared_distance
-from scaml.linalg import cholesky
-from scaml.methods.base import MetaPrior, Method, check_meta, check_seed, check_sqrt_beta, check_whole
-from scaml.networks import seeded
-from scaml.normalization import Units, standardize
-from scaml.parallel import effective_n_jobs, one_thread
-from scaml.process import Process
+from scaml.common.checks import check_integer, check_seed
+from scaml.common.parallel import effective_n_jobs, one_thread
+from scaml.errors import FitError, SavedFileError, SettingError, TaskDataError
+from scaml.gp.kernels import KernelName, check_kernel, correlation, squared_distance
+from scaml.gp.linalg import cholesky
+from scaml.gp.moments_model import MomentsModel
+from scaml.gp.units import Units, standardize
+from scaml.methods.base import MetaPrior, Method, check_meta, check_sqrt_beta, check_whole
+from scaml.methods.shared.networks import seeded
+from scaml.search.cube import without_news
+from scaml.tasks.meta_data import MetaData
+from scaml.tasks.task import Task
 
 __all__ = ["MTGP", "Loss", "MTGPPrior", "MultiTaskProcess"]
 
@@ -126,9 +128,9 @@ class MTGP(Method):
             for name, tensor in own.items():
                 given = state.get(name)
                 if given is None or given.shape != tensor.shape or given.dtype != tensor.dtype:
-                    raise StoreError(f"its {name} is not of shape {tuple(tensor.shape)} in float64")
+                    raise SavedFileError(f"its {name} is not of shape {tuple(tensor.shape)} in float64")
                 if not given.isfinite().all():
-                    raise StoreError(f"its {name} is not finite")
+                    raise SavedFileError(f"its {name} is not finite")
         return MTGPPrior(self, meta, state if self.warm_start else {})
 
     def _check(self, meta: MetaData) -> None:
@@ -185,7 +187,7 @@ class MTGPPrior(MetaPrior):
             return model
 
 
-class MultiTaskProcess(Process):
+class MultiTaskProcess(MomentsModel):
     """A fitted MultiTaskGP's posterior of its last task, in the units of that task.
 
     Args:

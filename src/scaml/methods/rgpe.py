@@ -47,18 +47,20 @@ from typing import ClassVar, NamedTuple
 import torch
 from torch import Tensor
 
-from scaml.data import MetaData, Task, check_integer
-from scaml.ensemble import Ensemble
+from scaml.common.checks import check_integer, check_seed
+from scaml.common.parallel import one_thread
 from scaml.errors import SettingError
-from scaml.kernels import KernelName, check_kernel, correlation, squared_distance
-from scaml.linalg import cholesky
-from scaml.methods.base import check_seed, check_sqrt_beta
-from scaml.methods.modular import ModularMethod, ModularPrior
-from scaml.normalization import standardize
-from scaml.parallel import one_thread
-from scaml.plain_gp import fit_plain_gp
-from scaml.scaml_gp import ScaMLGP
-from scaml.task_gps import TaskGPs
+from scaml.gp.kernels import KernelName, check_kernel, correlation, squared_distance
+from scaml.gp.linalg import cholesky
+from scaml.gp.task_gps import TaskGPs
+from scaml.gp.units import standardize
+from scaml.methods.base import check_sqrt_beta
+from scaml.methods.shared.ensemble import Ensemble
+from scaml.methods.shared.modular import ModularMethod, ModularPrior
+from scaml.methods.shared.plain_gp import fit_plain_gp
+from scaml.model.scaml_gp import ScaMLGP
+from scaml.tasks.meta_data import MetaData
+from scaml.tasks.task import Task
 
 __all__ = ["RGPE", "LeftOut", "RGPEPrior", "own_loss", "rank_weights", "ranking_loss"]
 

@@ -42,20 +42,23 @@ from botorch.models.model import Model
 from botorch.utils.transforms import t_batch_mode_transform
 from torch import Tensor
 
-from scaml.data import MetaData, Task
+from scaml.common.checks import check_seed
+from scaml.common.parallel import one_thread
 from scaml.errors import SettingError
-from scaml.fit import FitInput, fit_gps
-from scaml.kernels import KernelName, check_kernel, correlation, left_factor, squared_distance
-from scaml.linalg import cholesky
-from scaml.methods.base import check_seed, check_sqrt_beta
-from scaml.methods.modular import ModularMethod, ModularPrior
-from scaml.normalization import Levels, Units, standardize
-from scaml.parallel import one_thread
-from scaml.plain_gp import fit_plain_gp
-from scaml.process import Process
-from scaml.scaml_gp import ScaMLGP
-from scaml.task_gps import TaskGPs
-from scaml.weights import Hyperparameters
+from scaml.gp.kernels import KernelName, check_kernel, correlation, left_factor, squared_distance
+from scaml.gp.linalg import cholesky
+from scaml.gp.map_fit import FitInput, fit_gps
+from scaml.gp.moments_model import MomentsModel
+from scaml.gp.task_gps import TaskGPs
+from scaml.gp.units import Units, standardize
+from scaml.methods.base import check_sqrt_beta
+from scaml.methods.shared.modular import ModularMethod, ModularPrior
+from scaml.methods.shared.plain_gp import fit_plain_gp
+from scaml.model.map_fit import Hyperparameters
+from scaml.model.normalization import Levels
+from scaml.model.scaml_gp import ScaMLGP
+from scaml.tasks.meta_data import MetaData
+from scaml.tasks.task import Task
 
 __all__ = ["RMGP", "RMGPUCB", "RMGPUCBPrior", "RobustUpperConfidenceBound"]
 
@@ -233,7 +236,7 @@ def _predict(kernel: KernelName, data: FitInput, theta: Tensor, X: Tensor) -> tu
     return u @ (root @ data.z), variance.clamp_min(_LEAST_VARIANCE * o).sqrt()
 
 
-class RMGP(Process):
+class RMGP(MomentsModel):
     """The GP of the new task alone, which carries the past beside it.
 
     Args:

@@ -12,30 +12,32 @@ from typing import ClassVar, Literal, Self, get_args
 from botorch.models.model import Model
 from torch import Tensor
 
-from scaml.acquisition import SQRT_BETA
-from scaml.data import MetaData, Task
+from scaml.common.checks import check_seed
+from scaml.common.parallel import one_thread
 from scaml.errors import SettingError
-from scaml.fit import STARTS
-from scaml.hyperpriors import TEST_TASK
-from scaml.kernels import KernelName, check_kernel
-from scaml.likeness import Likeness
-from scaml.methods.base import check_seed, check_sqrt_beta
-from scaml.methods.modular import ModularMethod, ModularPrior
-from scaml.normalization import (
+from scaml.gp.hyperpriors import TEST_TASK
+from scaml.gp.kernels import KernelName, check_kernel
+from scaml.gp.map_fit import STARTS
+from scaml.gp.task_gps import TaskGPs
+from scaml.gp.units import Units
+from scaml.methods.base import check_sqrt_beta
+from scaml.methods.shared.modular import ModularMethod, ModularPrior
+from scaml.model.map_fit import Beliefs, Cache, fit_weights
+from scaml.model.normalization import (
     Levels,
     NormalizationName,
     Scaling,
-    Units,
     check_normalization,
     clip_tail,
     normalize,
 )
-from scaml.parallel import one_thread
-from scaml.scaml_gp import ScaMLGP
-from scaml.table_rows import TableCache
-from scaml.task_gps import TaskGPs
-from scaml.weight_priors import WeightsName, check_weights, weight_prior
-from scaml.weights import Beliefs, Cache, fit_weights
+from scaml.model.past_similarity import PastSimilarity
+from scaml.model.scaml_gp import ScaMLGP
+from scaml.model.table_cache import TableCache
+from scaml.model.weight_priors import WeightsName, check_weights, weight_prior
+from scaml.search.ucb import SQRT_BETA
+from scaml.tasks.meta_data import MetaData
+from scaml.tasks.task import Task
 
 __all__ = ["ScaML", "ScaMLPrior"]
 
@@ -93,7 +95,7 @@ class ScaML(ModularMethod["ScaMLPrior"]):
         """What holds of every new task."""
         if self.residual == "paper":
             return Beliefs(weight_prior(self.weights), TEST_TASK)
-        alike = Likeness.of(self.seen(meta), task_gps)
+        alike = PastSimilarity.of(self.seen(meta), task_gps)
         share = float(alike.share), float(alike.share_spread)
         return Beliefs(weight_prior(self.weights, *share), alike.kernel_priors())
 

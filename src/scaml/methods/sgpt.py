@@ -29,16 +29,18 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from scaml.data import MetaData, Task
-from scaml.ensemble import Ensemble
+from scaml.common.checks import check_seed
+from scaml.common.parallel import one_thread
 from scaml.errors import SettingError
-from scaml.kernels import KernelName, check_kernel
-from scaml.methods.base import check_seed, check_sqrt_beta
-from scaml.methods.modular import ModularMethod, ModularPrior
-from scaml.normalization import standardize
-from scaml.parallel import one_thread
-from scaml.plain_gp import fit_plain_gp
-from scaml.task_gps import TaskGPs
+from scaml.gp.kernels import KernelName, check_kernel
+from scaml.gp.task_gps import TaskGPs
+from scaml.gp.units import standardize
+from scaml.methods.base import check_sqrt_beta
+from scaml.methods.shared.ensemble import Ensemble
+from scaml.methods.shared.modular import ModularMethod, ModularPrior
+from scaml.methods.shared.plain_gp import fit_plain_gp
+from scaml.tasks.meta_data import MetaData
+from scaml.tasks.task import Task
 
 __all__ = ["SGPT", "SGPTPrior", "discordance", "epanechnikov"]
 

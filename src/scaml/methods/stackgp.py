@@ -31,20 +31,22 @@ from typing import ClassVar, Literal, NamedTuple, Self, get_args
 import torch
 from torch import Tensor
 
-from scaml.data import MetaData, Task
+from scaml.common.checks import check_seed
+from scaml.common.parallel import effective_n_jobs, one_thread
 from scaml.errors import SettingError
-from scaml.fit import FitInput
-from scaml.hyperpriors import META_TASK, TEST_TASK
-from scaml.kernels import KernelName, check_kernel, correlation, left_factor
-from scaml.methods.base import MetaPrior, Method, check_meta, check_seed, check_sqrt_beta
-from scaml.methods.modular import check_hyperparameters, hyperparameters_of
-from scaml.normalization import Units, standardize
-from scaml.parallel import effective_n_jobs, one_thread
-from scaml.plain_gp import fit_plain_gp
-from scaml.process import Process
-from scaml.relevance import fit_relevant
-from scaml.scaml_gp import ScaMLGP
-from scaml.task_gps import TaskGPs
+from scaml.gp.column_selection import fit_selecting_columns
+from scaml.gp.hyperpriors import META_TASK, TEST_TASK
+from scaml.gp.kernels import KernelName, check_kernel, correlation, left_factor
+from scaml.gp.map_fit import FitInput
+from scaml.gp.moments_model import MomentsModel
+from scaml.gp.task_gps import TaskGPs
+from scaml.gp.units import Units, standardize
+from scaml.methods.base import MetaPrior, Method, check_meta, check_sqrt_beta
+from scaml.methods.shared.modular import check_hyperparameters, hyperparameters_of
+from scaml.methods.shared.plain_gp import fit_plain_gp
+from scaml.model.scaml_gp import ScaMLGP
+from scaml.tasks.meta_data import MetaData
+from scaml.tasks.task import Task
 
 __all__ = ["Stack", "StackGP", "StackGPPrior"]
 
@@ -151,7 +153,7 @@ class StackGPPrior(MetaPrior):
             return Stack(self.levels, top, units, powers=powers)
 
 
-class Stack(Process):
+class Stack(MomentsModel):
     """All levels added up. In the units of the new task.
 
     Args:
@@ -247,7 +249,7 @@ def _fit(task: Task, residual: Tensor, kernel: KernelName, seed: int) -> _Row:
     """Hyperparameters of one level."""
     own = task.extra.shape[1]
     data = FitInput(task.name, task.inputs, residual)
-    theta = fit_relevant([data], own, kernel=kernel, seed=seed, n_jobs=1)[0]
+    theta = fit_selecting_columns([data], own, kernel=kernel, seed=seed, n_jobs=1)[0]
     lengthscale = torch.full((task.d + own,), torch.inf, dtype=torch.float64)
     lengthscale[torch.cat([task.known, torch.ones(own, dtype=torch.bool)])] = theta[:-2]
     return _Row(lengthscale, theta[-2], theta[-1])

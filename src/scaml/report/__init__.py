@@ -4,9 +4,10 @@
 Plotly draws them: `pip install 'scaml[report]'`.
 """
 
+from scaml.explain.subject import Subject
+from scaml.integrations.optuna.subject import of_study
 from scaml.report.document import page
 from scaml.report.notebook import leave_one_out, maps, progress, slices, suggestions, weights
-from scaml.report.subject import Subject, of_study
 
 __all__ = [
     "Subject",

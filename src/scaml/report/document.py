@@ -15,15 +15,15 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from scaml.common.checks import check_seed
+from scaml.common.files import replacing
+from scaml.common.text import escaped, plain
 from scaml.errors import SettingError
-from scaml.files import replacing
-from scaml.methods.base import check_seed
+from scaml.explain.run import Run
+from scaml.explain.subject import Subject
 from scaml.report.drawing import plotly
-from scaml.report.run import Run
 from scaml.report.sections import Charts, Section, paragraph, sections
 from scaml.report.style import CSS, DRAW
-from scaml.report.subject import Subject
-from scaml.report.text import escaped, plain
 
 __all__ = ["page"]
 

@@ -11,9 +11,9 @@ from importlib import import_module
 from math import ceil, log10
 from typing import TYPE_CHECKING, Any
 
+from scaml.common.text import label, short
 from scaml.errors import SettingError
-from scaml.report.parameters import Parameter
-from scaml.report.text import label, short
+from scaml.explain.parameters import Parameter
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure

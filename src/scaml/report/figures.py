@@ -6,6 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from torch import Tensor
 
+from scaml.common.text import label, number, percent, short, with_spread
+from scaml.explain.leave_one_out import Comparison, LeftOut
+from scaml.explain.moments import BAND
+from scaml.explain.run import Inapplicable
 from scaml.report.drawing import (
     BEST,
     GREY,
@@ -20,11 +24,7 @@ from scaml.report.drawing import (
     figure,
     tinted,
 )
-from scaml.report.left_out import Comparison, LeftOut
-from scaml.report.moments import BAND
 from scaml.report.rows import Suggested, WeightRow, weight_in_words
-from scaml.report.run import Inapplicable
-from scaml.report.text import label, number, percent, short, with_spread
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from scaml.common.text import escaped, short
+from scaml.explain.run import Run
 from scaml.report.drawing import BEST, LEVEL, OBSERVED, POSTERIOR, PRIOR, SUGGESTED, tinted
-from scaml.report.run import Run
 from scaml.report.surfaces import Drawn
-from scaml.report.text import escaped, short
 
 __all__ = ["maps_legend", "slices_legend"]
 

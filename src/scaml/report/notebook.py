@@ -13,18 +13,19 @@ from typing import TYPE_CHECKING, Any
 from botorch.models.model import Model
 from torch import Tensor
 
-from scaml.data import Task
-from scaml.methods.base import MetaPrior, check_seed
+from scaml.common.checks import check_seed
+from scaml.explain.leave_one_out import compare
+from scaml.explain.parameters import parameters_of, sample
+from scaml.explain.run import Inapplicable, Run
+from scaml.explain.subject import Subject
+from scaml.methods.base import MetaPrior
 from scaml.report.drawing import domains, figure, note
 from scaml.report.figures import left_out_figure, progress_figure, suggestions_figure, weights_figure
-from scaml.report.left_out import compare
-from scaml.report.parameters import parameters_of, sample
 from scaml.report.rows import setting_names, suggested, weight_rows
-from scaml.report.run import Inapplicable, Run
 from scaml.report.sections import MOST_SLICES
-from scaml.report.subject import Subject
 from scaml.report.surfaces import check_two, drawn_tasks, map_panels, slice_panel
-from scaml.space import Space
+from scaml.spaces.space import Space
+from scaml.tasks.task import Task
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure

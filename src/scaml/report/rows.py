@@ -8,10 +8,10 @@ import torch
 from botorch.models.model import Model
 from torch import Tensor
 
-from scaml.report.moments import BAND
-from scaml.report.run import Inapplicable, Run
-from scaml.report.shares import Parts, Shares, weights_of
-from scaml.report.text import number, percent, plain, setting, signed, with_spread
+from scaml.common.text import number, percent, plain, setting, signed, with_spread
+from scaml.explain.moments import BAND
+from scaml.explain.run import Inapplicable, Run
+from scaml.explain.shares import Parts, Shares, weights_of
 
 __all__ = ["Suggested", "WeightRow", "setting_names", "suggested", "weight_in_words", "weight_rows"]
 

@@ -6,14 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from scaml.common.text import escaped, number, plain
+from scaml.explain.leave_one_out import compare
+from scaml.explain.run import Inapplicable, Run
 from scaml.report.figures import MOST_ROWS, left_out_figure, progress_figure, weights_figure
-from scaml.report.left_out import compare
 from scaml.report.legends import maps_legend, slices_legend
 from scaml.report.rows import setting_names, suggested, weight_rows
-from scaml.report.run import Inapplicable, Run
 from scaml.report.surfaces import check_two, drawn_tasks, map_panels, slice_panel
 from scaml.report.tables import matching_table, suggestions_table, tiles, weights_table
-from scaml.report.text import escaped, number, plain
 from scaml.report.words import (
     about_left_out,
     about_map,

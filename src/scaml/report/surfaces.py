@@ -9,6 +9,11 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
+from scaml.common.text import label, number, short, signed, with_spread
+from scaml.explain.moments import BAND, moments
+from scaml.explain.parameters import Parameter
+from scaml.explain.run import Inapplicable, Run
+from scaml.explain.shares import Parts, Shares
 from scaml.report.drawing import (
     BEST,
     GREY,
@@ -25,11 +30,6 @@ from scaml.report.drawing import (
     parameter_axis,
     tinted,
 )
-from scaml.report.moments import BAND, moments
-from scaml.report.parameters import Parameter
-from scaml.report.run import Inapplicable, Run
-from scaml.report.shares import Parts, Shares
-from scaml.report.text import label, number, short, signed, with_spread
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure

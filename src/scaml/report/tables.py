@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from scaml.matching import Match
+from scaml.common.text import escaped, percent, plain, setting, short
 from scaml.report.rows import Suggested, WeightRow, weight_in_words
-from scaml.report.text import escaped, percent, plain, setting, short
+from scaml.spaces.matching import Match
 
 __all__ = ["matching_table", "suggestions_table", "table", "tiles", "weights_table"]
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from scaml.data import counted
-from scaml.report.left_out import Comparison
+from scaml.common.text import listed, number, percent, quoted
+from scaml.common.wording import counted
+from scaml.explain.leave_one_out import Comparison
+from scaml.explain.run import Run
 from scaml.report.rows import Suggested, WeightRow, weight_in_words
-from scaml.report.run import Run
-from scaml.report.text import listed, number, percent, quoted
 
 __all__ = [
     "about_left_out",

@@ -13,7 +13,7 @@ from optuna.distributions import CategoricalDistribution
 from scaml.errors import SpaceError, TaskDataError
 from scaml.sheets.cells import at, flag, is_date, listed, number, numbers, shown
 from scaml.sheets.table import Table
-from scaml.space import Space
+from scaml.spaces.space import Space
 
 __all__ = [
     "EMPTY",

@@ -12,7 +12,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from scaml.errors import SettingError, StoreError, TaskDataError
+from scaml.errors import SavedFileError, SettingError, TaskDataError
 from scaml.sheets.cells import shown
 from scaml.sheets.table import Table, tabulate
 
@@ -38,7 +38,7 @@ def read_table(path: str | os.PathLike[str]) -> Table:
         data = source.read_bytes()
     except (OSError, ValueError) as error:  # a path with a null character is a ValueError
         why = error.strerror if isinstance(error, OSError) else error
-        raise StoreError(
+        raise SavedFileError(
             f"{source} cannot be read: {why}; give the path of a table that you may read."
         ) from error
     suffix = source.suffix.lower()
@@ -81,7 +81,7 @@ def _decoded(source: Path, data: bytes) -> tuple[str, list[str]]:
         notes.append(f"{source} is not in UTF-8; it was read as Latin-1.")
     plain = text.encode()
     if plain.translate(None, _CONTROL) != plain:
-        raise StoreError(
+        raise SavedFileError(
             f"{source} is no text; save the table as CSV, or give the file the ending of what it is, "
             f"one of {', '.join(_PACKAGES)}."
         )
@@ -115,7 +115,7 @@ def _foreign(
             "'scaml[sheets]', or save the table as CSV."
         ) from error
     except Exception as error:  # parsers of other people's files raise whatever they like
-        raise StoreError(
+        raise SavedFileError(
             f"{source} cannot be read as {suffix} ({type(error).__name__}: {shown(str(error))}); save "
             "the table again, or save it as CSV."
         ) from error

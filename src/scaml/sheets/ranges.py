@@ -13,13 +13,13 @@ from optuna.distributions import (
     IntDistribution,
 )
 
-from scaml.data import COORDINATES
 from scaml.errors import SpaceError
 from scaml.sheets.cells import at, listed, shown
 from scaml.sheets.columns import EMPTY, MOST_CHOICES, Column
 from scaml.sheets.rows import Split
 from scaml.sheets.table import Table
-from scaml.space import Space, encode_value
+from scaml.spaces.space import Space, encode_value
+from scaml.tasks.arrays import COORDINATES
 
 __all__ = ["Distributions", "check_new", "inferred_space", "only_value", "past_distributions", "typed"]
 

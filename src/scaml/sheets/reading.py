@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
-from scaml.errors import SettingError, TaskDataError, nearest
-from scaml.matching import MOST_TRIALS, PastTask, thinned
+from scaml.common.wording import nearest
+from scaml.errors import SettingError, TaskDataError
 from scaml.sheets.cells import listed, numbers, shown
 from scaml.sheets.columns import check_decimals, given, inferred, mostly_numbers
 from scaml.sheets.files import read_table
@@ -23,7 +23,8 @@ from scaml.sheets.ranges import (
 )
 from scaml.sheets.rows import Objective, Split, group, split
 from scaml.sheets.table import Table
-from scaml.space import Space
+from scaml.spaces.space import Space
+from scaml.tasks.past_task import MOST_TRIALS, PastTask, thinned
 
 __all__ = ["NewTask", "Sheet", "read"]
 

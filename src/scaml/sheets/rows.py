@@ -6,11 +6,11 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from scaml.data import LARGEST_Y
 from scaml.errors import SpaceError, TaskDataError
 from scaml.sheets.cells import at, listed, numbers, shown
 from scaml.sheets.columns import Column, all_numbers
 from scaml.sheets.table import Table
+from scaml.tasks.arrays import LARGEST_Y
 
 __all__ = ["Objective", "Split", "group", "split"]
 

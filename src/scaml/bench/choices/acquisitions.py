@@ -24,15 +24,16 @@ from botorch.sampling import SobolQMCNormalSampler
 from botorch.utils.transforms import t_batch_mode_transform
 from torch import Tensor
 
-from scaml.acquisition import SQRT_BETA, UpperConfidenceBound
-from scaml.data import MetaData, Task
 from scaml.errors import SettingError
+from scaml.gp.moments_model import MomentsModel
+from scaml.gp.task_gps import TaskGPs
+from scaml.gp.units import Units
 from scaml.methods.scaml import ScaML, ScaMLPrior
-from scaml.normalization import Units
-from scaml.process import Process
-from scaml.scaml_gp import ScaMLGP
-from scaml.task_gps import TaskGPs
-from scaml.weights import Hyperparameters
+from scaml.model.map_fit import Hyperparameters
+from scaml.model.scaml_gp import ScaMLGP
+from scaml.search.ucb import SQRT_BETA, UpperConfidenceBound
+from scaml.tasks.meta_data import MetaData
+from scaml.tasks.task import Task
 
 __all__ = ["Acquiring", "AcquiringPrior", "AcquisitionName", "FirstName", "Path", "Standardized"]
 
@@ -108,7 +109,7 @@ def _drawn_seed() -> int:
     return int(torch.randint(_SEEDS, ()))
 
 
-class Standardized(Process):
+class Standardized(MomentsModel):
     """A ScaML-GP before units: BoTorch's tolerances are absolute.
 
     Where points follow X_t itself, as in noisy expected improvement, what concerns X_t alone is

@@ -17,19 +17,20 @@ import torch
 from botorch.models.model import Model
 from torch import Tensor
 
-from scaml.data import MetaData, Task, check_integer
+from scaml.common.checks import check_integer, check_seed
+from scaml.common.parallel import one_thread
 from scaml.errors import FitError
-from scaml.fit import STARTS
-from scaml.kernels import KernelName
-from scaml.methods.base import check_seed
+from scaml.gp.kernels import KernelName
+from scaml.gp.map_fit import STARTS
+from scaml.gp.moments_model import MomentsModel
+from scaml.gp.task_gps import TaskGPs
+from scaml.gp.units import Units
 from scaml.methods.scaml import ScaML, ScaMLPrior
-from scaml.normalization import Units
-from scaml.parallel import one_thread
-from scaml.process import Process
-from scaml.scaml_gp import ScaMLGP
-from scaml.table_rows import TableRows
-from scaml.task_gps import TaskGPs
-from scaml.weights import Beliefs, Cache, Found, most_probable, negative_log_posterior, parts
+from scaml.model.map_fit import Beliefs, Cache, Found, most_probable, negative_log_posterior, parts
+from scaml.model.scaml_gp import ScaMLGP
+from scaml.model.table_cache import TaskPosteriorsOnTable
+from scaml.tasks.meta_data import MetaData
+from scaml.tasks.task import Task
 
 __all__ = ["Integrated", "IntegratedPrior", "Mixture", "Searching", "draws", "hessian"]
 
@@ -115,7 +116,7 @@ class IntegratedPrior(ScaMLPrior):
         return None if rows is None else model.on_rows(rows)
 
 
-class Mixture(Process):
+class Mixture(MomentsModel):
     """The process with the moments of an equal mixture of ScaML-GPs.
 
     Args:
@@ -154,7 +155,7 @@ class Mixture(Process):
         inside = torch.stack([a.square() * covariance for a, covariance in pairs]).mean(0)
         return inside + (here.unsqueeze(-1) * there.unsqueeze(-2)).mean(0)
 
-    def on_rows(self, rows: TableRows) -> tuple[Tensor, Tensor]:
+    def on_rows(self, rows: TaskPosteriorsOnTable) -> tuple[Tensor, Tensor]:
         """Mean and variance, n each, at the n rows of a table, in the units of y."""
         means, variances = (
             torch.stack(part) for part in zip(*[m.on_rows(rows) for m in self.models], strict=True)

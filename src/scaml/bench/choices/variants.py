@@ -10,13 +10,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, get_args
 
-from scaml.acquisition import SQRT_BETA
 from scaml.bench.choices.acquisitions import Acquiring, AcquisitionName
 from scaml.bench.choices.laplace import Integrated, Searching
 from scaml.bench.choices.warps import Warped, WarpName
 from scaml.bench.choices.weights import PriorName, Weighted
-from scaml.errors import SettingError, nearest
+from scaml.common.wording import nearest
+from scaml.errors import SettingError
 from scaml.methods.scaml import ScaML
+from scaml.search.ucb import SQRT_BETA
 
 __all__ = ["BASE", "Choice", "choices", "together"]
 

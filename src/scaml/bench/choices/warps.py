@@ -16,12 +16,13 @@ import torch
 from scipy import stats
 from torch import Tensor
 
-from scaml.copula import gaussian_copula
-from scaml.data import MetaData
 from scaml.errors import SettingError
+from scaml.gp.gaussian_copula import gaussian_copula
+from scaml.gp.task_gps import TaskGPs
+from scaml.gp.units import standardize
 from scaml.methods.scaml import ScaML, ScaMLPrior
-from scaml.normalization import Levels, NormalizationName, standardize
-from scaml.task_gps import TaskGPs
+from scaml.model.normalization import Levels, NormalizationName
+from scaml.tasks.meta_data import MetaData
 
 __all__ = ["WarpName", "Warped", "power"]
 

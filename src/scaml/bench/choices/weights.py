@@ -1,4 +1,4 @@
-r"""Further priors of the M weights, in the protocol of `scaml.weight_priors`.
+r"""Further priors of the M weights, in the protocol of `scaml.model.weight_priors`.
 
 - "per-task": $w_m \sim \Gamma(1, M)$, the paper's prior with a sum that does not grow with M.
 - "dirichlet": w = c p, p on the simplex with a symmetric Dirichlet density, the sum c normal around 1.
@@ -16,12 +16,12 @@ from typing import Literal, get_args
 import torch
 from torch import Tensor
 
-from scaml.data import MetaData
 from scaml.errors import SettingError
-from scaml.hyperpriors import Gamma
+from scaml.gp.hyperpriors import Gamma
+from scaml.gp.task_gps import TaskGPs
 from scaml.methods.scaml import ScaML, ScaMLPrior
-from scaml.task_gps import TaskGPs
-from scaml.weight_priors import Independent, WeightPrior
+from scaml.model.weight_priors import Independent, WeightPrior
+from scaml.tasks.meta_data import MetaData
 
 __all__ = ["PRIORS", "DirichletLike", "Normal", "PerTask", "PriorName", "Spike", "Weighted"]
 

@@ -1,0 +1,230 @@
+"""`suggest`: the pure ask step that everything else shares."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import torch
+from botorch.acquisition import AcquisitionFunction, OneShotAcquisitionFunction
+from botorch.acquisition.analytic import AnalyticAcquisitionFunction
+from botorch.models.model import Model
+from botorch.utils.sampling import manual_seed
+from torch import Tensor
+from torch.quasirandom import SobolEngine
+
+from scaml.common.checks import check_integer, check_seed
+from scaml.common.parallel import one_thread
+from scaml.errors import SettingError, SpaceError
+from scaml.methods.base import MetaPrior
+from scaml.search.cube import evaluate, maximize_on_cube
+from scaml.search.log_nei import NoisyExpectedImprovement
+from scaml.search.mixed_space import all_points, maximize_mixed
+from scaml.search.ucb import SQRT_BETA, UpperConfidenceBound
+from scaml.tasks.arrays import check_points
+from scaml.tasks.task import Task
+
+__all__ = ["choose", "choose_new", "suggest"]
+
+# A space without continuous parameters and with at most so many points is a table of them.
+_MOST_ROWS = 4096
+_SAME_ROW = 1e-12
+# A point this close, in every coordinate, to another one says nothing new. Where the model is sure of
+# too much, a timid UCB would return to it for the rest of a study: √β doubles until it does not.
+_REPEATED = 1e-3
+_DOUBLINGS = 10
+_LEAST_SQRT_BETA = 0.1
+_ANYWHERE = 256  # points to choose from where that does not help
+
+
+def suggest(
+    prior: MetaPrior,
+    task: Task,
+    *,
+    q: int = 1,
+    candidates: Any = None,
+    pending: Any = None,
+    seed: int = 0,
+    acquisition: Callable[[Model], AcquisitionFunction] | None = None,
+) -> Tensor:
+    """The next q points to evaluate.
+
+    Points of one call account for each other and for the pending ones: each is chosen as if those
+    before it had come out as the model expects. A prior that knows its space is answered with points of
+    that space: integers, steps and categories at values that they can take.
+
+    Args:
+        prior: What was learned from the past.
+        task: The new task so far; may be empty.
+        q: Number of points.
+        candidates: `n x d` table to choose rows of; None for the whole space. A row that the
+            task has already evaluated is chosen again only when all are.
+        pending: `k x d` points that are being evaluated now.
+        seed: Decides every random draw. Same arguments, same answer.
+        acquisition: Makes a BoTorch acquisition function of the model; the prior's own by default.
+
+    Returns:
+        `q x d`, float64.
+    """
+    if not isinstance(prior, MetaPrior):
+        raise SettingError(
+            f"The prior is a {type(prior).__name__}; give what meta_fit returns, as in "
+            "suggest(ScaML().meta_fit(meta), task)."
+        )
+    q = check_integer(q, "q", least=1)
+    seed = check_seed(seed)
+    table = None if candidates is None else _table(candidates, prior.d)
+    busy = torch.empty(0, prior.d, dtype=torch.float64)
+    if pending is not None and len(pending):
+        busy = check_points(pending, "The pending points", d=prior.d)
+    model = prior.condition(task, seed=seed)
+    return choose(prior, model, task, q, busy, seed, table=table, acquisition=acquisition)
+
+
+def choose(
+    prior: MetaPrior,
+    model: Model,
+    task: Task,
+    q: int,
+    pending: Tensor,
+    seed: int,
+    *,
+    table: Tensor | None = None,
+    acquisition: Callable[[Model], AcquisitionFunction] | None = None,
+) -> Tensor:
+    """What `suggest` does once the prior is conditioned on the task."""
+    make = acquisition or prior.acquisition
+    if table is None and prior.space is not None:
+        table = all_points(prior.space.blocks, _MOST_ROWS)
+    taken = pending
+    with one_thread(), manual_seed(seed):
+        if len(pending):
+            model = _believed(make(model), model, pending)
+        for i in range(q):
+            function = make(model)
+            if len(taken) and not isinstance(function, AnalyticAcquisitionFunction):
+                function.set_X_pending(taken)
+            x = _maximizer(function, prior, task, taken, table, seed + i)
+            taken = torch.cat([taken, x[None]])
+            if i + 1 < q:
+                model = _believed(function, model, x[None])
+    return taken[len(pending) :]
+
+
+def choose_new(
+    prior: MetaPrior, model: Model, task: Task, q: int, pending: Tensor, seed: int
+) -> Tensor:
+    """`choose` for people: where it repeats a point of the task, or a pending one, a bolder UCB."""
+    taken = pending
+    for i in range(q):
+        x = choose(prior, model, task, 1, taken, seed + i)
+        if _repeats(x, torch.cat([task.X, taken])):
+            x = _bolder(prior, model, task, taken, seed + i, x)
+        taken = torch.cat([taken, x])
+    return taken[len(pending) :]
+
+
+def _bolder(prior: MetaPrior, model: Model, task: Task, taken: Tensor, seed: int, x: Tensor) -> Tensor:
+    own, known = prior.acquisition(model), torch.cat([task.X, taken])
+    if isinstance(own, UpperConfidenceBound):
+        sqrt_beta = max(float(own.beta) ** 0.5, _LEAST_SQRT_BETA)
+    elif isinstance(own, NoisyExpectedImprovement):
+        sqrt_beta = SQRT_BETA
+    else:
+        return x
+    for _ in range(_DOUBLINGS):
+        sqrt_beta *= 2.0
+        bolder = partial(UpperConfidenceBound, sqrt_beta=sqrt_beta)
+        x = choose(prior, model, task, 1, taken, seed, acquisition=bolder)
+        if not _repeats(x, known):
+            return x
+    if prior.space is None or prior.space.continuous:
+        # Noise is all that is left, and a corner as uncertain as ever: then anywhere else.
+        points = SobolEngine(prior.d, scramble=True, seed=seed).draw(_ANYWHERE, dtype=torch.float64)
+        points = points[[not _repeats(point, known) for point in points]]
+        if len(points):
+            return choose(prior, model, task, 1, taken, seed, table=points)
+    return x
+
+
+def _repeats(x: Tensor, known: Tensor) -> bool:
+    return bool(((known - x).abs().amax(-1) < _REPEATED).any())
+
+
+def _believed(function: AcquisitionFunction, model: Model, X: Tensor) -> Model:
+    """The model after X came out as expected, for functions that cannot take pending points.
+
+    Values as expected leave all other expectations as they were, so X may come at once or row by row.
+    """
+    if not isinstance(function, AnalyticAcquisitionFunction):
+        return model
+    with torch.no_grad():
+        return model.condition_on_observations(X, model.posterior(X).mean)
+
+
+def _maximizer(
+    function: AcquisitionFunction,
+    prior: MetaPrior,
+    task: Task,
+    taken: Tensor,
+    table: Tensor | None,
+    seed: int,
+) -> Tensor:
+    if table is not None:
+        return _best_row(function, prior, table, torch.cat([task.X, taken]), seed)
+    if prior.space is None or prior.space.continuous:
+        avoid = taken if len(taken) else None
+        return maximize_on_cube(function, prior.d, seed=seed, avoid=avoid, around=_promising(function))
+    _check_not_one_shot(function, "a space with integers, steps or categories")
+    blocks, around = prior.space.blocks, _promising(function)
+    return maximize_mixed(function, blocks, seed=seed, avoid=taken, around=around)
+
+
+def _promising(function: AcquisitionFunction) -> Tensor | None:
+    """`k x d` points beside which a function may have its maximum."""
+    return function.best_points if isinstance(function, NoisyExpectedImprovement) else None
+
+
+def _table(candidates: Any, d: int) -> Tensor:
+    table = check_points(candidates, "The table of candidates", d=d)
+    if not len(table):
+        raise SpaceError("The table of candidates has no row; give at least one.")
+    return table
+
+
+def _best_row(
+    function: AcquisitionFunction, prior: MetaPrior, table: Tensor, used: Tensor, seed: int
+) -> Tensor:
+    """The best row among those used least often; of several that are equally good, any."""
+    _check_not_one_shot(function, "a table of candidates")
+    times = torch.zeros(len(table), dtype=torch.long)
+    for x in used:
+        times += (table - x).abs().amax(-1) <= _SAME_ROW
+    rows = (times == times.min()).nonzero().flatten()
+    values = _on_table(function, prior, table, rows)
+    # A model that knows nothing finds all rows equal: the first of a sorted table would be a corner.
+    best = rows[values == values.max()]
+    return table[best[torch.randint(len(best), (), generator=torch.Generator().manual_seed(seed))]]
+
+
+def _on_table(function: AcquisitionFunction, prior: MetaPrior, table: Tensor, rows: Tensor) -> Tensor:
+    """Values at some rows of a table, from what the prior keeps of it if it can."""
+    if isinstance(function, NoisyExpectedImprovement) or (
+        isinstance(function, UpperConfidenceBound)
+        and function.posterior_transform is None
+        and not function.model.batch_shape
+    ):
+        with torch.no_grad():
+            moments = prior.on_table(function.model, table)
+            if moments is not None:
+                return function.of_moments(*moments)[rows]
+    return evaluate(function, table[rows])
+
+
+def _check_not_one_shot(function: AcquisitionFunction, where: str) -> None:
+    if isinstance(function, OneShotAcquisitionFunction):
+        raise SettingError(
+            f"{type(function).__name__} is a one-shot acquisition function, which has no value for a "
+            f"single row; choose another for {where}."
+        )

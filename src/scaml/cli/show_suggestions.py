@@ -1,0 +1,108 @@
+"""Suggestions for a person, for a spreadsheet and for a program."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from scaml.explain.suggestions import Suggestion
+    from scaml.report import Subject
+    from scaml.sheets import Sheet
+
+__all__ = ["as_csv", "facts", "show"]
+
+_SHOWN_BEHIND = 3
+_WIDE = 10_000  # columns
+
+
+def as_csv(found: Sequence[Suggestion], subject: Subject, sheet: Sheet | None, task_column: str) -> str:
+    """Rows that can be pasted below the table: its columns, the measured one empty."""
+    from scaml.sheets.cells import marked
+
+    def cell(value: Any) -> Any:
+        return marked(value) if isinstance(value, str) else value
+
+    assert subject.space is not None
+    columns = (*subject.space.names, subject.objective) if sheet is None else sheet.columns
+    file = io.StringIO(newline="")
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(map(cell, columns))
+    for one in found:
+        known = one.params if sheet is None else {**one.params, task_column.strip(): subject.title}
+        writer.writerow(cell(known.get(column, "")) for column in columns)
+    return file.getvalue()
+
+
+def facts(found: Sequence[Suggestion], subject: Subject) -> dict[str, Any]:
+    """What JSON can carry."""
+    return {
+        "task": subject.title,
+        "objective": subject.objective,
+        "maximize": subject.maximize,
+        "observations": subject.task.n,
+        "suggestions": [
+            {
+                "params": one.params,
+                "expected": one.expected,
+                "deviation": one.deviation,
+                "past_tasks": one.behind,
+            }
+            for one in found
+        ],
+    }
+
+
+def show(found: Sequence[Suggestion], subject: Subject) -> None:
+    """Print as many side by side as the terminal has room for, without a cut number."""
+    console, first = Console(), 0
+    while first < len(found):
+        last, table = first + 1, _table(found, subject, first, first + 1)
+        while last < len(found):
+            wider = _table(found, subject, first, last + 1)
+            if _width(console, wider) > console.width:
+                break
+            last, table = last + 1, wider
+        console.print(table)
+        first = last
+    legend = "± is two standard deviations"
+    if any(one.behind for one in found):
+        legend += "; a past task moves the expectation by the number after it"
+    typer.echo(f"{legend}.")
+
+
+def _width(console: Console, table: Table) -> int:
+    """Of a table that is wrapped between words, however narrow the terminal is."""
+    return console.measure(table, options=console.options.update(width=_WIDE)).minimum
+
+
+def _table(found: Sequence[Suggestion], subject: Subject, first: int, last: int) -> Table:
+    """The suggestions from the first until before the last, numbered from 1."""
+    assert subject.space is not None
+    shown = found[first:last]
+    table = Table()
+    table.add_column(Text(f"next of {subject.title}"), overflow="fold")
+    for i in range(first, last):
+        table.add_column(str(i + 1), justify="right", overflow="fold")
+    for name in subject.space.names:
+        table.add_row(Text(name), *(Text(str(one.params[name])) for one in shown))
+    table.add_section()
+    expected = [
+        "–" if one.expected is None else f"{one.expected:.4g} ± {2 * (one.deviation or 0.0):.2g}"
+        for one in shown
+    ]
+    table.add_row(Text(f"expected {subject.objective}"), *expected)
+    behind = [
+        "\n".join(f"{name} {move:+.3g}" for name, move in list(one.behind.items())[:_SHOWN_BEHIND])
+        for one in shown
+    ]
+    if any(behind):
+        table.add_row(Text("past tasks behind it"), *map(Text, behind))
+    return table

@@ -1,0 +1,1 @@
+"""Files written whole or not at all, joblib, progress, words: what knows nothing of GPs."""

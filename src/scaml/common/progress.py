@@ -1,0 +1,13 @@
+"""How long work tells how far it is: the types of progress callbacks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+__all__ = ["Progress", "StepProgress"]
+
+Progress = Callable[[str, int, int | None], None]
+"""Called with the name of the stage, the steps done, and their number (None if it is not known)."""
+
+StepProgress = Callable[[int, int], None]
+"""Called with the steps done and their number."""

@@ -1,0 +1,118 @@
+r"""Predictions of observations that the model has not seen, at hyperparameters that it keeps.
+
+With the prior's mean m and covariance k at the test data, $K = k(X, X) + \sigma^2 I$ and
+$\alpha = K^{-1} (z - m)$, the observation j given all others is normal with
+
+$$z_j - \alpha_j / [K^{-1}]_{jj}, \qquad 1 / [K^{-1}]_{jj}:$$
+
+one factorization for all n. Weights, lengthscales and units are those of all n observations.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from scaml.common.parallel import one_thread
+from scaml.explain.moments import BAND, before_data
+from scaml.explain.run import Inapplicable, Run
+from scaml.gp.kernels import KernelName
+from scaml.gp.linalg import cholesky
+from scaml.gp.units import standardize
+from scaml.methods.shared.plain_gp import fit_plain_gp
+from scaml.model.scaml_gp import ScaMLGP
+
+__all__ = ["FEWEST", "Comparison", "LeftOut", "compare", "left_out"]
+
+FEWEST = 3  # observations of which one can be left out
+
+
+@dataclass(frozen=True, eq=False)
+class LeftOut:
+    """Predictions of n observations, each by all others, in the units of y.
+
+    Args:
+        mean: n.
+        deviation: n, standard deviations of the observations, with noise.
+        y: n, what was observed.
+    """
+
+    mean: Tensor
+    deviation: Tensor
+    y: Tensor
+
+    @property
+    def error(self) -> float:
+        """Root of the mean squared error."""
+        return float((self.mean - self.y).square().mean().sqrt())
+
+    @property
+    def covered(self) -> int:
+        """Observations within two standard deviations."""
+        return int(((self.mean - self.y).abs() <= BAND * self.deviation).sum())
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """A model beside a plain GP that knows the new data alone.
+
+    Args:
+        ours: Of the model.
+        plain: Of the plain GP; None where the model is one.
+    """
+
+    ours: LeftOut
+    plain: LeftOut | None
+
+    @property
+    def winner(self) -> int:
+        """1 if the model predicts better, -1 if the plain GP does, 0 if that may be chance.
+
+        It may be where the squared errors differ, on average, by less than the standard error of that
+        average.
+        """
+        if self.plain is None:
+            return 0
+        errors = [(side.mean - side.y).square() for side in (self.plain, self.ours)]
+        gain = errors[0] - errors[1]
+        clear = gain.mean().abs() > gain.std() / len(gain) ** 0.5
+        return int(gain.mean().sign()) if clear else 0
+
+
+def left_out(model: ScaMLGP) -> LeftOut:
+    """Leave each observation out of a model in turn."""
+    (X,), y = model.train_inputs, model.train_targets
+    with torch.no_grad(), one_thread():
+        mean, covariance = before_data(model).moments(X)
+        K = covariance + model.noise * torch.eye(len(y), dtype=torch.float64)
+        inverse = torch.cholesky_inverse(cholesky(K, "the test-task"))
+        residual = (y - model.y_offset) / model.y_scale - mean
+        alpha, precision = inverse @ residual, inverse.diagonal()
+        return LeftOut(
+            mean=y - model.y_scale * alpha / precision,
+            deviation=model.y_scale * precision.rsqrt(),
+            y=y,
+        )
+
+
+def compare(run: Run) -> Comparison:
+    """The run's model, and a plain GP on the new data alone."""
+    if run.task.n < FEWEST:
+        raise Inapplicable(
+            f"This comparison needs at least {FEWEST} experiments; there "
+            f"{'is' if run.task.n == 1 else 'are'} {run.task.n or 'none'} so far."
+        )
+    run.check_units()
+    if not isinstance(run.model, ScaMLGP):
+        raise Inapplicable(
+            f"{run.method} has no prediction without one experiment in closed form, so it is not "
+            "compared with a plain GP here."
+        )
+    if not len(run.model.weights):
+        return Comparison(left_out(run.model), None)
+    kernel: KernelName = run.model.task_gps.kernel
+    with one_thread():
+        plain = fit_plain_gp(run.task, standardize(run.task.y), kernel=kernel, seed=run.seed)
+    return Comparison(left_out(run.model), left_out(plain))

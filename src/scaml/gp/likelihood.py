@@ -1,0 +1,131 @@
+r"""The negative log marginal likelihood of many small GPs with its gradient in closed form.
+
+Both likelihoods of the method are this one function. With residual $r$, kernel matrix
+$K = o R + C + \sigma^2 I$ (a meta-task has $C = 0$ and $r = y_m$; the test-task has
+$C = \sum_m w_m^2 \Sigma_m$ and $r = y_t - \sum_m w_m \mu_m$), $\alpha = K^{-1} r$,
+$A = K^{-1} - \alpha\alpha^T$ and $G = A \circ o W$:
+
+$$\partial / \partial \log \ell_d = \sum_i (G 1)_i a_{id}^2 - a_d^T G a_d, \quad
+\partial / \partial \log o = \tfrac12 \langle A, o R \rangle, \quad
+\partial / \partial \log \sigma^2 = \tfrac12 \sigma^2 \operatorname{tr} A.$$
+
+No `n x n x d` tensor is ever built. Tasks of unequal size share a batch exactly: a padded row has
+unit diagonal, zero covariance and zero residual, and adds nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from scaml.gp.kernels import KernelName, correlation_and_slope, squared_distance
+from scaml.gp.linalg import inverse_and_half_log_det
+
+__all__ = ["Evaluation", "negative_log_likelihood", "value_alone"]
+
+_LOG_2PI = math.log(2.0 * math.pi)
+
+
+class Evaluation(NamedTuple):
+    """A batch of likelihoods; where K is not positive definite, `value` is infinite."""
+
+    value: Tensor  # batch
+    slope: Tensor  # batch x (d + 2), with respect to (log ℓ, log o, log σ²)
+    alpha: Tensor  # batch x n
+    inner: Tensor  # A, batch x n x n
+
+
+def negative_log_likelihood(
+    kernel: KernelName,
+    theta: Tensor,
+    X: Tensor,
+    residual: Tensor,
+    *,
+    mask: Tensor | None = None,
+    covariance: Tensor | None = None,
+) -> Evaluation:
+    """Evaluate a batch of likelihoods.
+
+    Args:
+        kernel: The kernel's name.
+        theta: `batch x (d + 2)`: log lengthscales, log outputscale, log noise variance.
+        X: `batch x n x d` (or broadcastable).
+        residual: `batch x n`, zero in padded rows.
+        mask: `batch x n`, 1.0 for rows that exist; None if all do.
+        covariance: C, `batch x n x n`, or None for zero.
+
+    Returns:
+        Value, slope, α and A.
+    """
+    a = X * torch.exp(-theta[:, None, :-2])
+    outputscale, noise = theta[:, -2].exp(), theta[:, -1].exp()
+    # Memory traffic costs as much as the factorization here, so n x n tensors are worked in place.
+    R, W = correlation_and_slope(kernel, squared_distance(a, a))
+    signal = _signal(R, outputscale, mask)
+    K = signal if covariance is None else signal + covariance
+    diagonal = K.diagonal(dim1=-2, dim2=-1)
+    noiseless = diagonal.clone()
+    diagonal.add_(_noise_of_rows(noise, mask))
+    inner, half_log_det, info = inverse_and_half_log_det(K)
+    diagonal.copy_(noiseless)
+    alpha = (inner * residual.unsqueeze(-2)).sum(-1)
+    value = _value((residual * alpha).sum(-1), half_log_det, info, residual, mask)
+    inner.sub_(alpha.unsqueeze(-1) * alpha.unsqueeze(-2))
+    trace = inner.diagonal(dim1=-2, dim2=-1)
+    by_noise = 0.5 * noise * (trace if mask is None else trace * mask).sum(-1)
+    G = signal.mul_(inner)
+    rows, Ga = _row_sums_and_product(G, a)
+    by_outputscale = 0.5 * rows.sum(-1)
+    if W is not None:
+        G = W.mul_(outputscale[:, None, None]).mul_(inner)
+        if mask is not None:
+            G.mul_(mask.unsqueeze(-1)).mul_(mask.unsqueeze(-2))
+        rows, Ga = _row_sums_and_product(G, a)
+    by_lengthscale = (rows.unsqueeze(-2) * a.mT.square() - a.mT * Ga).sum(-1)
+    slope = torch.cat([by_lengthscale, by_outputscale[:, None], by_noise[:, None]], dim=-1)
+    return Evaluation(value, slope, alpha, inner)
+
+
+def value_alone(
+    kernel: KernelName, theta: Tensor, X: Tensor, residual: Tensor, *, mask: Tensor | None = None
+) -> Tensor:
+    """The value of `negative_log_likelihood` with C = 0, for a third of its price."""
+    a = X * torch.exp(-theta[:, None, :-2])
+    R, _ = correlation_and_slope(kernel, squared_distance(a, a))
+    K = _signal(R, theta[:, -2].exp(), mask)
+    K.diagonal(dim1=-2, dim2=-1).add_(_noise_of_rows(theta[:, -1].exp(), mask))
+    L, info = torch.linalg.cholesky_ex(K)
+    half = torch.linalg.solve_triangular(L, residual.unsqueeze(-1), upper=False).squeeze(-1)
+    half_log_det = L.diagonal(dim1=-2, dim2=-1).log().sum(-1)
+    return _value(half.square().sum(-1), half_log_det, info, residual, mask)
+
+
+def _signal(R: Tensor, outputscale: Tensor, mask: Tensor | None) -> Tensor:
+    """o R, zero in padded rows and columns; overwrites R."""
+    signal = R.mul_(outputscale[:, None, None])
+    return signal if mask is None else signal.mul_(mask.unsqueeze(-1)).mul_(mask.unsqueeze(-2))
+
+
+def _noise_of_rows(noise: Tensor, mask: Tensor | None) -> Tensor:
+    return noise[:, None] if mask is None else torch.where(mask > 0, noise[:, None], 1.0)
+
+
+def _value(
+    quadratic: Tensor, half_log_det: Tensor, info: Tensor, residual: Tensor, mask: Tensor | None
+) -> Tensor:
+    count = residual.shape[-1] if mask is None else mask.sum(-1)
+    value = 0.5 * quadratic + half_log_det + 0.5 * _LOG_2PI * count
+    # A failed factorization must look like a wall to the line search, not like a number.
+    return torch.where(info == 0, value, torch.inf)
+
+
+def _row_sums_and_product(G: Tensor, a: Tensor) -> tuple[Tensor, Tensor]:
+    """1^T G, `batch x n`, and a^T G, `batch x d x n`, from one pass over the symmetric G.
+
+    With the thin matrix on the left the product costs half.
+    """
+    product = torch.cat([a.mT, a.new_ones(()).expand(*a.shape[:-2], 1, a.shape[-2])], dim=-2) @ G
+    return product[..., -1, :], product[..., :-1, :]

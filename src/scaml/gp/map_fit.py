@@ -1,0 +1,188 @@
+"""MAP fits of many small GPs in lock step: starts, bounds, best start.
+
+θ_m* = argmax log p(y_m | X_m, θ_m) + log p(θ_m), for all meta-tasks and all starts at once (line 2
+of Algorithm 1). Every task gets the same draws and a default start from its own data, so neither the
+order nor the number of tasks, nor a task added later, changes a fit.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from scaml.common.parallel import effective_n_jobs, run
+from scaml.errors import FitError
+from scaml.gp.hyperpriors import META_TASK, KernelPriors
+from scaml.gp.kernels import KernelName
+from scaml.gp.likelihood import negative_log_likelihood, value_alone
+from scaml.gp.minimize import minimize
+
+__all__ = ["STARTS", "Fit", "FitInput", "fit_gps"]
+
+STARTS = 6  # a default start and 5 draws from the priors
+
+# Sizes are padded to a multiple of this: a task's own size alone then decides the shape it is
+# computed in, and with it every bit of its result.
+_SIZE_STEP = 8
+_TASKS_PER_BATCH = 64
+_SAME_BASIN = 0.3  # in log units
+# Entries of the n x n tensors evaluated at once: larger ones fall out of the cache.
+_CACHED_ENTRIES = 2**18
+
+
+class FitInput(NamedTuple):
+    """Standardized data of one GP."""
+
+    name: str
+    X: Tensor  # n x d
+    z: Tensor  # n
+
+
+class Fit(NamedTuple):
+    """MAP hyperparameters θ = (log ℓ, log o, log σ²) of M GPs."""
+
+    theta: Tensor  # M x (d + 2)
+    value: Tensor  # M, -(log p(y | θ) + log p(θ)) / n
+    starts: Tensor  # M x STARTS x (d + 2), where each search began
+    evaluations: int
+
+
+def fit_gps(
+    inputs: Sequence[FitInput],
+    *,
+    kernel: KernelName,
+    seed: int,
+    priors: KernelPriors = META_TASK,
+    n_jobs: int = 1,
+) -> Fit:
+    """Fit every GP by itself, all of them together."""
+    d = inputs[0].X.shape[-1]
+    draws = priors.starts(STARTS, d, torch.Generator().manual_seed(seed))[1:]
+    batches = _batches(inputs, effective_n_jobs(n_jobs))
+    fitter = partial(_fit_batch, kernel=kernel, priors=priors, draws=draws)
+    fits = run(fitter, [[inputs[i] for i in batch] for batch in batches], n_jobs)
+    back = torch.tensor([i for batch in batches for i in batch]).argsort()
+    theta, value, starts = (torch.cat(parts)[back] for parts in list(zip(*fits, strict=True))[:3])
+    failed = [item.name for item, v in zip(inputs, value.tolist(), strict=True) if not math.isfinite(v)]
+    if failed:
+        raise FitError(
+            f"No start gave a positive definite kernel matrix for {', '.join(map(repr, failed))}; look "
+            "for values of X or y that dwarf the others."
+        )
+    return Fit(theta, value, starts, sum(fit.evaluations for fit in fits))
+
+
+def _batches(inputs: Sequence[FitInput], n_jobs: int) -> list[list[int]]:
+    """Tasks of one padded size, a few at a time and at least one batch a job."""
+    most = min(_TASKS_PER_BATCH, -(-len(inputs) // n_jobs))
+    by_size: dict[int, list[int]] = defaultdict(list)
+    for i, item in enumerate(inputs):
+        by_size[_padded(len(item.z))].append(i)
+    return [
+        members[k : k + most]
+        for _, members in sorted(by_size.items())
+        for k in range(0, len(members), most)
+    ]
+
+
+def _padded(n: int) -> int:
+    return -(-n // _SIZE_STEP) * _SIZE_STEP
+
+
+def _fit_batch(
+    inputs: list[FitInput], *, kernel: KernelName, priors: KernelPriors, draws: Tensor
+) -> Fit:
+    """Fit tasks of one padded size from all starts in lock step."""
+    tasks, d, n = len(inputs), inputs[0].X.shape[-1], _padded(len(inputs[0].z))
+    X = torch.zeros(tasks, n, d, dtype=torch.float64)
+    z, mask = torch.zeros(tasks, n, dtype=torch.float64), torch.zeros(tasks, n, dtype=torch.float64)
+    for i, item in enumerate(inputs):
+        rows = len(item.z)
+        X[i, :rows], z[i, :rows], mask[i, :rows] = item.X, item.z, 1.0
+    counts = mask.sum(-1)
+    full = bool((mask > 0).all())
+    chunk = max(1, _CACHED_ENTRIES // n**2)
+
+    def chunks(theta: Tensor, task: Tensor) -> Iterator[tuple[Tensor, Tensor, Tensor | None, Tensor]]:
+        for rows, part in zip(theta.split(chunk), task.split(chunk), strict=True):
+            yield rows, part, None if full else mask[part], counts[part]
+
+    def value(theta: Tensor, task: Tensor) -> Tensor:
+        return torch.cat(
+            [
+                (value_alone(kernel, rows, X[part], z[part], mask=m) - priors.log_prob(rows)) / count
+                for rows, part, m, count in chunks(theta, task)
+            ]
+        )
+
+    def value_and_slope(theta: Tensor, task: Tensor) -> tuple[Tensor, Tensor]:
+        values, slopes = [], []
+        for rows, part, m, count in chunks(theta, task):
+            evaluation = negative_log_likelihood(kernel, rows, X[part], z[part], mask=m)
+            values.append((evaluation.value - priors.log_prob(rows)) / count)
+            slopes.append((evaluation.slope - priors.slope(rows)) / count.unsqueeze(-1))
+        return torch.cat(values), torch.cat(slopes)
+
+    _keep_freed_memory()
+    with torch.inference_mode():
+        fit = _search(value, value_and_slope, tasks, priors, draws)
+    # Tensors born in inference mode may not enter a gradient later; their copies may.
+    return Fit(fit.theta.clone(), fit.value.clone(), fit.starts.clone(), fit.evaluations)
+
+
+def _keep_freed_memory() -> None:
+    """Let the C library keep the memory that an evaluation frees for the next one.
+
+    glibc hands large blocks back to the system at once and has them faulted in again, a fifth of the
+    time at 128 points, unless a still larger block was freed before. This one is never touched.
+    """
+    torch.empty(2**22 - 2**12, dtype=torch.float64)
+
+
+def _search(
+    value: Callable[[Tensor, Tensor], Tensor],
+    value_and_slope: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]],
+    tasks: int,
+    priors: KernelPriors,
+    draws: Tensor,
+) -> Fit:
+    """The best of all starts of every task; both functions are given θ and the tasks they are for."""
+    d = draws.shape[-1] - 2
+    lower, upper = priors.bounds(d)
+    scouts = _scouts(d).clamp(lower, upper)
+    every = torch.arange(tasks)
+    scouted = value(scouts.repeat(tasks, 1), every.repeat_interleave(len(scouts)))
+    default = scouts[scouted.view(tasks, -1).nan_to_num(torch.inf).argmin(-1)]
+    starts = torch.cat([default.unsqueeze(1), draws.expand(tasks, -1, -1)], dim=1)
+    task = every.repeat_interleave(STARTS)
+    best = minimize(
+        lambda theta, problem: value_and_slope(theta, task[problem]),
+        starts.flatten(0, 1),
+        lower,
+        upper,
+        task,
+        same_basin=_SAME_BASIN,
+    )
+    return Fit(best.x, best.value, starts, best.evaluations)
+
+
+def _scouts(d: int) -> Tensor:
+    """Logarithms of a few (ℓ, o, σ²), the best of which is a task's default start.
+
+    Likelihoods of small tasks have more than one optimum: short lengthscales explain what long ones
+    leave to the noise. The best of a grid is in the right region more often than any fixed point.
+    The shortest ℓ is about where 1000 points lose sight of their neighbours.
+    """
+    shortest, longest = 1000.0 ** (-1.0 / d), 2.0
+    steps = math.ceil(math.log2(longest / shortest))
+    ells = [longest * (shortest / longest) ** (k / steps) for k in range(steps + 1)]
+    grid = [
+        [ell] * d + [min(max(5.0 * ell, 1.0), 5.0), noise] for ell in ells for noise in (1e-2, 1e-4)
+    ]
+    return torch.tensor(grid, dtype=torch.float64).log()

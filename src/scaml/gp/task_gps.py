@@ -1,0 +1,213 @@
+r"""`TaskGPs`: the M fitted exact GPs of the meta-tasks as stacked tensors.
+
+All tasks at once, with $L_m L_m^T = k_m(X_m, X_m) + \sigma_m^2 I$ and $u_m(x) = L_m^{-1} k_m(X_m, x)$:
+
+$$\mu_m(x) = u_m(x)^T L_m^{-1} y_m, \qquad
+\Sigma_m(x, x') = k_m(x, x') - u_m(x)^T u_m(x').$$
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+
+import torch
+from torch import Tensor
+
+from scaml.gp.column_selection import fit_selecting_columns
+from scaml.gp.kernels import KernelName, correlation, right_factor, squared_distance
+from scaml.gp.linalg import cholesky
+from scaml.gp.map_fit import FitInput
+from scaml.gp.units import Units, standardize
+from scaml.tasks.meta_data import MetaData
+from scaml.tasks.task import Task
+
+__all__ = ["TaskGPs"]
+
+
+@dataclass(frozen=True, eq=False)
+class TaskGPs:
+    """M exact zero-mean GPs on individually standardized y.
+
+    N is the largest N_m; smaller tasks are padded with rows that nothing reaches. The first d of the D
+    columns are the parameters of the space; the others are columns that only past tasks have, held at 0
+    when they predict. A lengthscale is infinite where the task does not know the column.
+    """
+
+    kernel: KernelName
+    names: tuple[str, ...]
+    d: int  # parameters of the space
+    lengthscale: Tensor  # M x D
+    outputscale: Tensor  # M, variance of the signal in units of y_std²
+    noise: Tensor  # M, variance of the noise in units of y_std²
+    y_mean: Tensor  # M
+    y_std: Tensor  # M
+    X: Tensor  # M x N x D, zero where padded
+    whitener: Tensor  # M x N x N, o_m L_m^-1, zero where padded: it maps correlations to u_m
+    targets: Tensor  # M x N, L_m^-1 of the standardized y_m
+
+    @classmethod
+    def fit(cls, meta: MetaData, *, kernel: KernelName, seed: int, n_jobs: int) -> TaskGPs:
+        """Line 2 of Algorithm 1: MAP hyperparameters of every task from its own data."""
+        units = [standardize(task.y) for task in meta]
+        columns = _columns(meta)
+        theta = torch.full((len(meta), columns.shape[1] + 2), torch.inf, dtype=torch.float64)
+        # Tasks of as many columns at a time: no task's numbers depend on the columns of another.
+        shapes = [
+            (int(known.sum()), task.extra.shape[1]) for known, task in zip(columns, meta, strict=True)
+        ]
+        for shape in sorted(set(shapes)):
+            chosen = [m for m in range(len(meta)) if shapes[m] == shape]
+            inputs = [
+                FitInput(meta.names[m], meta[m].inputs, _standardized(meta[m], units[m]))
+                for m in chosen
+            ]
+            fitted = fit_selecting_columns(inputs, shape[1], kernel=kernel, seed=seed, n_jobs=n_jobs)
+            for m, values in zip(chosen, fitted, strict=True):
+                theta[m, :-2][columns[m]] = values[:-2]
+                theta[m, -2:] = values[-2:]
+        return cls.condition(
+            meta, kernel=kernel, lengthscale=theta[:, :-2], outputscale=theta[:, -2], noise=theta[:, -1]
+        )
+
+    @classmethod
+    def condition(
+        cls,
+        meta: MetaData,
+        *,
+        kernel: KernelName,
+        lengthscale: Tensor,
+        outputscale: Tensor,
+        noise: Tensor,
+    ) -> TaskGPs:
+        """The GPs of given hyperparameters (`M x D`, M and M), conditioned on their data."""
+        units = [standardize(task.y) for task in meta]
+        z = [_standardized(task, unit) for task, unit in zip(meta, units, strict=True)]
+        largest = max(task.n for task in meta)
+        columns = _columns(meta)
+        lengthscale = torch.where(columns, lengthscale, torch.inf)
+        X = torch.zeros(len(meta), largest, columns.shape[1], dtype=torch.float64)
+        whitener = torch.zeros(len(meta), largest, largest, dtype=torch.float64)
+        targets = torch.zeros(len(meta), largest, dtype=torch.float64)
+        # Tasks of one size at a time: no task's numbers depend on the size of another.
+        shapes = [(task.n, int(known.sum())) for task, known in zip(meta, columns, strict=True)]
+        for n, width in sorted(set(shapes)):
+            chosen = [m for m, shape in enumerate(shapes) if shape == (n, width)]
+            points = torch.stack([meta[m].inputs for m in chosen])
+            a = points / torch.stack([lengthscale[m][columns[m]] for m in chosen]).unsqueeze(1)
+            o = outputscale[chosen]
+            K = o[:, None, None] * correlation(kernel, squared_distance(a, a))
+            K.diagonal(dim1=-2, dim2=-1).copy_((o + noise[chosen]).unsqueeze(-1).expand(-1, n))
+            L = cholesky(K, [f"task {meta.names[m]!r}" for m in chosen])
+            identity = torch.eye(n, dtype=torch.float64).expand_as(L)
+            root = torch.linalg.solve_triangular(L, identity, upper=False)
+            for m in chosen:
+                X[m, :n][:, columns[m]] = meta[m].inputs
+            whitener[chosen, :n, :n] = o[:, None, None] * root
+            # Not a matrix product: torch's rounds differently for a batch of one.
+            targets[chosen, :n] = (root * torch.stack([z[m] for m in chosen]).unsqueeze(1)).sum(-1)
+        return cls(
+            kernel=kernel,
+            names=meta.names,
+            d=meta.d,
+            lengthscale=lengthscale,
+            outputscale=outputscale,
+            noise=noise,
+            y_mean=torch.stack([unit.offset for unit in units]),
+            y_std=torch.stack([unit.scale for unit in units]),
+            X=X,
+            whitener=whitener,
+            targets=targets,
+        )
+
+    @classmethod
+    def none(cls, d: int, *, kernel: KernelName) -> TaskGPs:
+        """No task at all: what remains of ScaML-GP is a plain GP."""
+        vector = torch.empty(0, dtype=torch.float64)
+        return cls(
+            kernel=kernel,
+            names=(),
+            d=d,
+            lengthscale=vector.view(0, d),
+            outputscale=vector,
+            noise=vector,
+            y_mean=vector,
+            y_std=vector,
+            X=vector.view(0, 0, d),
+            whitener=vector.view(0, 0, 0),
+            targets=vector.view(0, 0),
+        )
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def subset(self, chosen: Sequence[int]) -> TaskGPs:
+        """Some of the tasks, in the given order."""
+        index = torch.as_tensor(chosen, dtype=torch.long)
+        tensors = {f.name: getattr(self, f.name) for f in fields(self)}
+        picked = {name: t[index] for name, t in tensors.items() if isinstance(t, Tensor)}
+        names = tuple(self.names[i] for i in index.tolist())
+        return TaskGPs(kernel=self.kernel, names=names, d=self.d, **picked)
+
+    def whiten(self, X: Tensor) -> Tensor:
+        """u_m(x) of all tasks: `batch x q x M x N` at X, `batch x q x d`; differentiable in X."""
+        flat = torch.nn.functional.pad(X.flatten(0, -2), (0, self.X.shape[-1] - self.d))
+        inverse = self.lengthscale.reciprocal().unsqueeze(1)
+        R = correlation(self.kernel, squared_distance(flat * inverse, self.X * inverse))
+        u = torch.matmul(R, self.whitener.mT)  # M x (batch q) x N
+        return u.transpose(0, 1).reshape(*X.shape[:-1], len(self), self.X.shape[1])
+
+    def squared_distances(self) -> tuple[Tensor, Tensor]:
+        """1/ℓ_m, `M x 1 x d`, and the factor, `M x (d + 2) x N`, of a query's distances to X_m.
+
+        `left_factor(x / ℓ_m)` times it gives the squared distances, whose right half is always the
+        same. Queries are 0 in the columns that only past tasks have: those count in |b|² alone.
+        """
+        inverse = self.lengthscale.reciprocal().unsqueeze(1)
+        right = right_factor(self.X * inverse)
+        right = torch.cat([right[..., : self.d], right[..., -2:]], dim=-1)
+        return inverse[..., : self.d], right.mT.contiguous()
+
+    def mean(self, X: Tensor) -> Tensor:
+        """μ_m(x), standardized: `M x batch x q` at X, `batch x q x d`."""
+        return self._mean(self.whiten(X))
+
+    def variance(self, X: Tensor) -> Tensor:
+        """Σ_m(x, x), standardized: `M x batch x q` at X, `batch x q x d`."""
+        return (self.outputscale - self.whiten(X).square().sum(-1)).clamp_min(0.0).movedim(-1, 0)
+
+    def covariance(self, X: Tensor, Z: Tensor | None = None) -> Tensor:
+        """Σ_m(x, z), standardized: `M x batch x q x k`.
+
+        Args:
+            X: `batch x q x d`.
+            Z: `batch x k x d`; X itself by default.
+        """
+        u = self.whiten(X)
+        return self._covariance(X, u, X, u) if Z is None else self._covariance(X, u, Z, self.whiten(Z))
+
+    def posterior(self, X: Tensor) -> tuple[Tensor, Tensor]:
+        """μ_m(X) and Σ_m(X, X) from one pass: line 3 of Algorithm 1."""
+        u = self.whiten(X)
+        return self._mean(u), self._covariance(X, u, X, u)
+
+    def _mean(self, u: Tensor) -> Tensor:
+        return torch.einsum("...mn,mn->...m", u, self.targets).movedim(-1, 0)
+
+    def _covariance(self, X: Tensor, u: Tensor, Z: Tensor, v: Tensor) -> Tensor:
+        inverse = self.lengthscale[:, : self.d].reciprocal()
+        inverse = inverse.view(len(self), *[1] * (X.ndim - 1), self.d)
+        R = correlation(self.kernel, squared_distance(X * inverse, Z * inverse))
+        k = self.outputscale.view(-1, *[1] * X.ndim) * R
+        return k - u.movedim(-2, 0) @ v.movedim(-2, 0).mT
+
+
+def _columns(meta: MetaData) -> Tensor:
+    """`M x D`: which columns every task has; its own ones come after those of the space."""
+    widest = max(task.extra.shape[1] for task in meta)
+    own = torch.arange(widest)
+    return torch.stack([torch.cat([task.known, own < task.extra.shape[1]]) for task in meta])
+
+
+def _standardized(task: Task, unit: Units) -> Tensor:
+    return (task.y - unit.offset) / unit.scale

@@ -1,0 +1,1 @@
+"""scaml inside other libraries, one package per library."""

@@ -1,0 +1,116 @@
+"""What to explain of an Optuna study: its past studies, its trials and what to try next."""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+import optuna
+from optuna.study import Study, StudyDirection
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import SQLAlchemyError
+
+from scaml.ask import choose_new
+from scaml.common.checks import check_integer, check_seed
+from scaml.common.progress import Progress
+from scaml.common.wording import nearest
+from scaml.errors import DatabaseError, SettingError
+from scaml.explain.subject import Subject
+from scaml.integrations.optuna.sampler import ScaMLSampler
+from scaml.methods.base import Method
+
+__all__ = ["of_storage", "of_study"]
+
+
+def of_study(study: Study, *, q: int = 1, seed: int = 0) -> Subject:
+    """What to say of an Optuna study whose sampler is a `ScaMLSampler`.
+
+    Args:
+        study: A study of one objective.
+        q: Number of suggestions to make.
+        seed: Of the suggestions. The study draws seeds of its own, so its next trial may be elsewhere.
+    """
+    q = check_integer(q, "q", least=1)
+    if not isinstance(study.sampler, ScaMLSampler):
+        raise SettingError(
+            f"The study's sampler is a {type(study.sampler).__name__}, which knows no past; give a "
+            "study with a ScaMLSampler."
+        )
+    known = study.sampler.prior_of(study)
+    seed = check_seed(seed)
+    model = known.prior.condition(known.task, seed=seed)
+    return Subject(
+        prior=known.prior,
+        task=known.task,
+        space=known.space,
+        objective=_objective(study),
+        maximize=study.direction == StudyDirection.MAXIMIZE,
+        matching=known.matching,
+        suggestions=choose_new(known.prior, model, known.task, q, known.pending, seed),
+        title=study.study_name,
+        model=model,
+    )
+
+
+def _objective(study: Study) -> str:
+    """The name that the user gave the value, or Optuna's own word for it."""
+    names: Any = study.metric_names
+    return str(names[0]) if names else "value"
+
+
+def of_storage(
+    storage: str,
+    study: str,
+    past: str,
+    *,
+    q: int = 1,
+    method: Method | None = None,
+    seed: int = 0,
+    n_jobs: int = 1,
+    progress: Progress | None = None,
+) -> Subject:
+    """Learn from past studies of an Optuna storage, and suggest for a new one; nothing is written.
+
+    Args:
+        storage: Its address, such as sqlite:///hpo.db.
+        study: The name of the new study, which need not be there yet.
+        past: A pattern of the names of past studies, such as "xgb-*".
+        q: Number of trials to run at once.
+        method: ScaML-GP by default.
+        seed: Decides every random draw.
+        n_jobs: Processes of the meta-fit.
+        progress: Told at the beginning of every stage.
+    """
+    names = _names(storage)
+    chosen = [name for name in names if fnmatchcase(name, past) and name != study]
+    if not chosen:
+        others = [name for name in names if name != study]
+        hint = f"perhaps {nearest(past, others)!r}" if others else "but it has no other study"
+        raise SettingError(f"No past study of the storage has a name like {past!r}; {hint}.")
+    if progress is not None:
+        progress("Learning from the past studies", 0, None)
+    studies = [optuna.load_study(study_name=name, storage=storage) for name in chosen]
+    sampler = ScaMLSampler(meta_studies=studies, method=method, seed=seed, n_jobs=n_jobs)
+    if study in names:
+        new = optuna.load_study(study_name=study, storage=storage, sampler=sampler)
+    else:
+        new = optuna.create_study(study_name=study, direction=studies[0].direction, sampler=sampler)
+    return of_study(new, q=q, seed=seed)
+
+
+def _names(storage: str) -> list[str]:
+    """The names of all studies; a database that is not there is not made."""
+    try:
+        url = make_url(storage)
+        if url.drivername.startswith("sqlite") and not Path(url.database or "").is_file():
+            raise SettingError(
+                f"There is no database {url.database!r}; give the address of one that is there, such "
+                "as sqlite:///hpo.db."
+            )
+        return list(optuna.get_all_study_names(storage))
+    except (SQLAlchemyError, OSError, ImportError, optuna.exceptions.StorageInternalError) as error:
+        raise DatabaseError(
+            f"The storage cannot be opened ({type(error).__name__}); give an address such as "
+            "sqlite:///hpo.db, and check that the database answers."
+        ) from error

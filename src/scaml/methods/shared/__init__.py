@@ -1,0 +1,1 @@
+"""What several methods share: GPs per task, ensembles, networks, initial points."""

@@ -1,0 +1,160 @@
+"""Small neural networks in float64, trained with a seed, with progress and early stopping.
+
+A network's numbers depend on the seed and on the data, not on the order of the past tasks: whoever
+draws tasks or points at random takes the tasks by `settled_order`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+import torch
+from torch import Tensor, nn
+
+from scaml.errors import FitError, SavedFileError
+from scaml.tasks.meta_data import MetaData
+
+__all__ = ["Progress", "descend", "perceptron", "seeded", "settled_order", "with_state"]
+
+Progress = Callable[[int, int], None]
+"""Told how many steps of how many are done."""
+
+_RATE_OF_NEWS = 100  # progress is told this often in all
+
+
+@contextmanager
+def seeded(seed: int) -> Iterator[None]:
+    """Draws of torch's global generator by a seed inside the block, and as before after it."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        yield
+
+
+def perceptron(
+    d: int, widths: Sequence[int], activation: Callable[[], nn.Module], *, dropout: float = 0.0
+) -> nn.Sequential:
+    """A multilayer perceptron: linear layers of the given widths, each followed by the activation."""
+    layers: list[nn.Module] = []
+    for inputs, outputs in zip([d, *widths], widths, strict=False):
+        layers += [nn.Linear(inputs, outputs, dtype=torch.float64), activation()]
+        if dropout:
+            layers.append(nn.Dropout(dropout))
+    return nn.Sequential(*layers)
+
+
+def settled_order(meta: MetaData) -> list[int]:
+    """Places of the tasks in an order that depends on their data alone."""
+
+    def digest(m: int) -> str:
+        parts = (meta[m].X, meta[m].y)
+        return hashlib.sha256(b"".join(part.numpy().tobytes() for part in parts)).hexdigest()
+
+    return sorted(range(len(meta)), key=digest)
+
+
+def descend(
+    loss: Callable[[int], tuple[Tensor, str]],
+    module: nn.Module,
+    *,
+    steps: int,
+    rate: float | Callable[[int], float],
+    what: str,
+    held_out: Callable[[], float] | None = None,
+    every: int = 50,
+    patience: int = 10,
+    progress: Progress | None = None,
+) -> int:
+    """Adam on the module's parameters, which end where the held-out loss was lowest.
+
+    Args:
+        loss: The loss of a step, and the name of the task it is of.
+        module: What is trained; its parameters change in place.
+        steps: Steps at most.
+        rate: Learning rate, or that of every step.
+        what: Whose training a failure is reported of.
+        held_out: Loss on points that the training does not see; without it, no early stopping.
+        every: Steps between looks at the held-out loss.
+        patience: Looks without improvement after which the training ends.
+        progress: Told of steps done.
+
+    Returns:
+        The number of steps taken.
+
+    Raises:
+        FitError: A loss was not finite.
+    """
+    speed = rate if callable(rate) else lambda _step: rate
+    optimizer = torch.optim.Adam(module.parameters(), lr=speed(0))
+    best, step = _Best(module, held_out, patience), 0
+    for step in range(steps):
+        for group in optimizer.param_groups:
+            group["lr"] = speed(step)
+        module.train()
+        optimizer.zero_grad()
+        value, task = loss(step)
+        if not value.isfinite():
+            raise FitError(
+                f"The loss of {what} became {value.item()} on task {task!r} at step {step}; look for "
+                "values of y that dwarf the others, or lower the learning rate."
+            )
+        value.backward()
+        optimizer.step()
+        if progress and ((step + 1) % max(1, steps // _RATE_OF_NEWS) == 0 or step + 1 == steps):
+            progress(step + 1, steps)
+        if ((step + 1) % every == 0 or step + 1 == steps) and best.look():
+            break
+    best.take()
+    if progress and step + 1 < steps:
+        progress(steps, steps)
+    return step + 1
+
+
+class _Best:
+    """The parameters at the lowest held-out loss so far."""
+
+    def __init__(self, module: nn.Module, held_out: Callable[[], float] | None, patience: int) -> None:
+        self._module, self._held_out, self._patience = module, held_out, patience
+        self._lowest, self._kept, self._waited = math.inf, _copy(module), 0
+
+    def look(self) -> bool:
+        """Whether enough looks in a row brought no improvement."""
+        if self._held_out is None:
+            return False
+        self._module.eval()
+        with torch.no_grad():
+            now = self._held_out()
+        if now < self._lowest:
+            self._lowest, self._kept, self._waited = now, _copy(self._module), 0
+        else:
+            self._waited += 1
+        return self._waited >= self._patience
+
+    def take(self) -> None:
+        """Put the best parameters back."""
+        if math.isfinite(self._lowest):
+            self._module.load_state_dict(self._kept)
+        self._module.eval()
+
+
+def _copy(module: nn.Module) -> dict[str, Tensor]:
+    return {name: tensor.detach().clone() for name, tensor in module.state_dict().items()}
+
+
+def with_state(module: nn.Module, state: dict[str, Tensor]) -> nn.Module:
+    """The module with the parameters of a file, ready to predict."""
+    _check_state(module, state)
+    module.load_state_dict(state)
+    return module.eval()
+
+
+def _check_state(module: nn.Module, state: dict[str, Tensor]) -> None:
+    """Refuse tensors that are not the module's."""
+    for name, own in module.state_dict().items():
+        given = state.get(name)
+        if given is None or given.shape != own.shape or given.dtype != own.dtype:
+            raise SavedFileError(f"its {name} is not of shape {tuple(own.shape)} in {own.dtype}")
+        if not given.isfinite().all():
+            raise SavedFileError(f"its {name} is not finite")

@@ -1,0 +1,89 @@
+r"""Mean and variance of `ScaMLGP` at single points, which is what a search asks for thousands of times.
+
+Every kernel matrix of the formulas in `scaml_gp` comes from one product and one pass: the points of
+meta-task m and of the test-task are the columns of one array, so that
+
+$$\mu_t(x) = \sum_m u_m(x)^T b_m + k(x, X_t) \gamma, \qquad
+\sigma_t^2(x) = k_t(x, x) + \sum_m (w_m^2 k_m(x, x) - |u_m(x)|^2) - |L_t^{-1} k(X_t, x)|^2$$
+
+cost less, with their gradients, than through the general formulas. Several vectors of values at X_t
+(fantasies) share everything but γ.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from scaml.gp.kernels import KernelName, correlation, left_factor, right_factor
+from scaml.gp.task_gps import TaskGPs
+
+__all__ = ["Marginal"]
+
+
+@dataclass(frozen=True, eq=False)
+class Marginal:
+    """What mean and variance at a point need, before units.
+
+    M counts the tasks with a weight, K the stationary kernels: theirs and those of the residual.
+    """
+
+    kernel: KernelName
+    inverse: Tensor  # K x 1 x d, inverse lengthscales, the residual's last
+    right: Tensor  # K x (N + n) x (d + 2), factor of the squared distances to X_m and X_t
+    whitener: Tensor  # M x N x N, with the weights
+    linear: Tensor  # M x N x (1 + n): b_m and φ_m(X_t)
+    scales: Tensor  # K, of the stationary kernels
+    gamma: Tensor  # s x n, of s vectors of values at X_t
+    root: Tensor  # n x n, L_t^-1
+
+    @classmethod
+    def of(
+        cls,
+        tasks: TaskGPs,
+        X: Tensor,
+        *,
+        inverse: Tensor,
+        scales: Tensor,
+        b: Tensor,
+        phi: Tensor,
+        gamma: Tensor,
+        root: Tensor,
+    ) -> Marginal:
+        """From the weighted tasks, X_t (`n x d`) and what `ScaMLGP` keeps of them."""
+        M, N, D = tasks.X.shape
+        widths = torch.zeros(len(inverse), 1, D, dtype=X.dtype)
+        widths[:M, 0] = tasks.lengthscale.reciprocal()
+        widths[M:, 0, : tasks.d] = inverse[M:]
+        points = torch.zeros(len(inverse), N + len(X), D, dtype=X.dtype)
+        points[:M, :N] = tasks.X
+        points[:, N:, : tasks.d] = X
+        right = right_factor(points * widths)
+        # Queries are 0 in the columns that only past tasks have: those count in |b|² alone.
+        right = torch.cat([right[..., : tasks.d], right[..., D:]], dim=-1)
+        linear = torch.cat([b[None], phi]).view(1 + len(X), M, N).permute(1, 2, 0).contiguous()
+        return cls(
+            kernel=tasks.kernel,
+            inverse=inverse.unsqueeze(1),
+            right=right,
+            whitener=tasks.whitener,
+            linear=linear,
+            scales=scales,
+            gamma=gamma,
+            root=root,
+        )
+
+    def __call__(self, X: Tensor) -> tuple[Tensor, Tensor]:
+        """Means, `n x s`, and variance, n, at `n x d`; differentiable."""
+        M, N, _ = self.whitener.shape
+        squared = torch.matmul(left_factor(X * self.inverse), self.right.mT).clamp_min_(0.0)
+        R = correlation(self.kernel, squared)
+        u = torch.matmul(R[:M, :, :N], self.whitener.mT)
+        linear = torch.matmul(u, self.linear).sum(0)
+        stationary = torch.tensordot(self.scales, R[:, :, N:], dims=1)
+        covariance = stationary - linear[:, 1:]  # k(x, X_t)
+        mean = linear[:, :1] + covariance @ self.gamma.mT
+        gained = u.square().sum((0, 2)) + (covariance @ self.root.mT).square().sum(-1)
+        return mean, self.scales.sum() - gained

@@ -1,0 +1,350 @@
+r"""`ScaMLGP`: the test-task's Gaussian process as a BoTorch model.
+
+Theorem 1 says that the test-task, given the meta-data, is a GP with
+
+$$m(x) = \sum_m w_m \mu_m(x), \qquad k(x, x') = k_t(x, x') + \sum_m w_m^2 \Sigma_m(x, x').$$
+
+With the features $\phi(x) = (w_m L_m^{-1} k_m(X_m, x))_m$ of the meta-tasks this reads
+
+$$m(x) = \phi(x)^T b, \qquad k(x, x') = k_t(x, x') + \sum_m w_m^2 k_m(x, x') - \phi(x)^T \phi(x'),$$
+
+b stacking $L_m^{-1} y_m$: a sum of stationary kernels less an inner product. Conditioning on D_t
+(equation 1) appends further features $L_t^{-1} k(X_t, x)$ and changes nothing else. Tasks whose weight
+is exactly 0 drop out, which is exact.
+"""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import replace
+from typing import Any
+
+import torch
+from botorch.acquisition.objective import PosteriorTransform
+from botorch.models.gpytorch import GPyTorchModel
+from botorch.models.model import FantasizeMixin
+from botorch.posteriors import Posterior
+from gpytorch.distributions import MultivariateNormal
+from gpytorch.likelihoods import GaussianLikelihood
+from torch import Tensor
+
+from scaml.gp.kernels import correlation, squared_distance
+from scaml.gp.linalg import cholesky
+from scaml.gp.posterior import check_outputs, likelihood_of, posterior_of
+from scaml.gp.task_gps import TaskGPs
+from scaml.gp.units import Units
+from scaml.model.map_fit import Hyperparameters
+from scaml.model.marginal import Marginal
+from scaml.model.table_cache import TaskPosteriorsOnTable
+from scaml.tasks.task import Task
+
+__all__ = ["ScaMLGP"]
+
+_LEAST_VARIANCE = 1e-12  # of the prior variance
+
+
+class ScaMLGP(GPyTorchModel, FantasizeMixin):
+    """The test-task given meta-data and test data; also with no test data at all.
+
+    y = y_offset + y_scale (Σ w_m f_m + f_t + noise). Everything that goes in or out is in the units
+    of y; `lengthscale`, `outputscale` and `level`, the variance of a constant, are of the residual
+    kernel k_t, and like `noise` standardized. The model computes in float64 on the CPU: `.to()` leaves
+    it as it is.
+
+    Args:
+        task_gps: The meta-tasks' posteriors.
+        task: The test data.
+        units: Offset and scale of y.
+        hyperparameters: θ_t.
+    """
+
+    weights: Tensor
+    lengthscale: Tensor
+    outputscale: Tensor
+    noise: Tensor
+    level: Tensor
+    y_offset: Tensor
+    y_scale: Tensor
+    _num_outputs = 1
+
+    def __init__(
+        self, task_gps: TaskGPs, task: Task, units: Units, hyperparameters: Hyperparameters
+    ) -> None:
+        super().__init__()
+        for name, value in vars(hyperparameters).items():
+            self.register_buffer(name, value)
+        self.register_buffer("y_offset", units.offset)
+        self.register_buffer("y_scale", units.scale)
+        self.task_gps = task_gps
+        self._X = task.X
+        self._y = task.y
+        self._extra_noise = torch.zeros_like(task.y)
+        self.eval()
+        self._condition()
+
+    def _condition(self) -> None:
+        """Line 5 of Algorithm 1: everything about D_t that does not depend on the query."""
+        active = self.weights.nonzero().flatten()
+        w, tasks = self.weights[active], self.task_gps.subset(active.tolist())
+        # With the weights in the whiteners, w_m u_m(x) costs no more than u_m(x).
+        self._tasks = replace(tasks, whitener=w[:, None, None] * tasks.whitener)
+        own = self._tasks.lengthscale[:, : tasks.d].reciprocal()
+        residual, scales = self.lengthscale.reciprocal()[None], self.outputscale.reshape(1)
+        if self.level > 0:  # a constant is a stationary kernel of infinite lengthscale
+            residual = torch.cat([residual, torch.zeros_like(residual)])
+            scales = torch.cat([scales, self.level.reshape(1)])
+        self._inverse = torch.cat([own, residual])  # of the stationary kernels, the residual's last
+        self._scales = torch.cat([w.square() * tasks.outputscale, scales])
+        self._phi = self._features(self._X)
+        self._covariance = self._stationary(self._X, self._X) - self._phi @ self._phi.mT
+        self._marginal: Marginal | None = None
+        self._observe()
+
+    def _observe(self) -> None:
+        """The part of it that depends on y_t and its noise."""
+        K = self._covariance + torch.diag_embed(self.noise + self._extra_noise)
+        L = cholesky(K, "the test-task")
+        identity = torch.eye(K.shape[-1], dtype=K.dtype).expand_as(L)
+        self._root = torch.linalg.solve_triangular(L, identity, upper=False)
+        b = self._tasks.targets.flatten()
+        residual = (self._y - self.y_offset) / self.y_scale - self._phi @ b
+        whitened = (self._root @ residual.unsqueeze(-1)).squeeze(-1)
+        self._gamma = (self._root.mT @ whitened.unsqueeze(-1)).squeeze(-1)  # K^-1 (z - m(X_t))
+        self._b = b - (self._gamma.unsqueeze(-2) @ self._phi).squeeze(-2)
+        if self._marginal is not None:
+            gamma = torch.atleast_2d(self._gamma)
+            self._marginal = replace(self._marginal, gamma=gamma, root=self._root)
+
+    def _features(self, X: Tensor) -> Tensor:
+        """φ(x), `batch x q x (active tasks x N)`."""
+        return self._tasks.whiten(X).flatten(-2)
+
+    def _stationary(self, X: Tensor, Z: Tensor) -> Tensor:
+        """k_t(x, z) + Σ w_m² k_m(x, z), `batch x q x k`."""
+        if Z.ndim == 2:  # one set of columns for all rows: a single large batch of products
+            inverse = self._inverse.unsqueeze(1)
+            flat = X.flatten(0, -2)
+            R = correlation(self.task_gps.kernel, squared_distance(flat * inverse, Z * inverse))
+            return (self._scales @ R.flatten(1)).view(*X.shape[:-1], Z.shape[0])
+        inverse = self._inverse.view(-1, *[1] * (max(X.ndim, Z.ndim) - 1), X.shape[-1])
+        R = correlation(self.task_gps.kernel, squared_distance(X * inverse, Z * inverse))
+        summed: Tensor = torch.tensordot(self._scales, R, dims=1)
+        return summed
+
+    def moments(self, X: Tensor) -> tuple[Tensor, Tensor]:
+        """Posterior mean, `batch x q`, and covariance, `batch x q x q`, before units."""
+        if X.ndim == 3 and X.shape[-2] == 1 and self._y.ndim == 1:
+            mean, variance = self._at_points(X.squeeze(-2))
+            return mean, variance[:, None, None]
+        phi, further, stationary = self._all_features(X)
+        mean = (phi @ self._b.unsqueeze(-1) + stationary @ self._gamma.unsqueeze(-1)).squeeze(-1)
+        if X.shape[-2] == 1:  # what acquisition functions mostly ask for needs no q x q product
+            gained = phi.square().sum(-1, keepdim=True) + further.square().sum(-1, keepdim=True)
+            return mean, (self._scales.sum() - gained).clamp_min(self._floor)
+        covariance = self._stationary(X, X) - phi @ phi.mT - further @ further.mT
+        variance = covariance.diagonal(dim1=-2, dim2=-1)
+        return mean, covariance + torch.diag_embed(variance.clamp_min(self._floor) - variance)
+
+    def cross(self, X: Tensor, Z: Tensor) -> Tensor:
+        """Posterior covariances, `batch x q x k`, of q and k points, before units."""
+        (phi, further, _), (other, more, _) = self._all_features(X), self._all_features(Z)
+        return self._stationary(X, Z) - phi @ other.mT - further @ more.mT
+
+    def _all_features(self, X: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """φ(x), the features that D_t adds, and the stationary covariance with X_t."""
+        phi = self._features(X)
+        stationary = self._stationary(X, self._X)
+        return phi, (stationary - phi @ self._phi.mT) @ self._root.mT, stationary
+
+    @property
+    def _floor(self) -> float:
+        """Rounding can take a variance below 0 at a point that is known exactly."""
+        return _LEAST_VARIANCE * float(self._scales.sum())
+
+    def _at_points(self, X: Tensor) -> tuple[Tensor, Tensor]:
+        """Means, `n x s` for s fantasies or one, and variance, n, at single points, `n x d`."""
+        if self._marginal is None:
+            with torch.inference_mode(False):  # a caller's mode must not outlive the call
+                self._marginal = Marginal.of(
+                    self._tasks,
+                    self._X,
+                    inverse=self._inverse,
+                    scales=self._scales,
+                    b=self._tasks.targets.flatten(),
+                    phi=self._phi,
+                    gamma=torch.atleast_2d(self._gamma),
+                    root=self._root,
+                )
+        mean, variance = self._marginal(X)
+        return mean, variance.clamp_min(self._floor)
+
+    def marginal(self, X: Tensor) -> tuple[Tensor, Tensor]:
+        """Posterior mean and variance, each `batch x 1`, at `batch x 1 x d`, in the units of y."""
+        mean, variance = self.moments(X.to(self._X))
+        return self.y_offset + self.y_scale * mean, self.y_scale.square() * variance.squeeze(-1)
+
+    def of_fantasies(self, X: Tensor) -> tuple[Tensor, Tensor]:
+        """Means of all s fantasies, `n x s`, and their variance, n, at `n x d`, in the units of y."""
+        mean, variance = self._at_points(X.to(self._X))
+        return self.y_offset + self.y_scale * mean, self.y_scale.square() * variance
+
+    def on_rows(self, rows: TaskPosteriorsOnTable) -> tuple[Tensor, Tensor]:
+        """Posterior mean and variance, n each, at the n rows of a table, in the units of y.
+
+        Theorem 1 and equation 1 as they stand, from what is kept of the meta-tasks. Of a model of s
+        fantasies the mean is `n x s`.
+        """
+        w, active = self.weights, self.weights.nonzero().flatten()
+        a, b = self._X / self.lengthscale, rows.table / self.lengthscale
+        R = correlation(self.task_gps.kernel, squared_distance(a, b))
+        cross = self.outputscale * R + self.level
+        if len(active) and len(cross):
+            kept = w[active].square()
+            cross = cross + torch.stack([kept @ row[active] for row in rows.covariance(self._X)])
+        mean = (w @ rows.mean).unsqueeze(-1) + cross.mT @ torch.atleast_2d(self._gamma).mT
+        if not self.batch_shape:
+            mean = mean.squeeze(-1)
+        prior = w.square() @ rows.variance + self.outputscale + self.level
+        variance = (prior - (self._root @ cross).square().sum(0)).clamp_min(self._floor)
+        return self.y_offset + self.y_scale * mean, self.y_scale.square() * variance
+
+    def posterior(
+        self,
+        X: Tensor,
+        output_indices: list[int] | None = None,
+        observation_noise: bool | Tensor = False,
+        posterior_transform: PosteriorTransform | None = None,
+    ) -> Posterior:
+        """The joint posterior of f_t at X, in the units of y.
+
+        Args:
+            X: `batch x q x d`.
+            output_indices: None or [0]: there is one output.
+            observation_noise: True adds the fitted noise; a tensor, `batch x q x 1`, is added as
+                noise variance in the units of y².
+            posterior_transform: Applied last.
+
+        Returns:
+            A posterior over `batch x q x 1`.
+        """
+        check_outputs(output_indices)
+        return posterior_of(
+            self.moments(X.to(self._X)),
+            Units(self.y_offset, self.y_scale),
+            self.noise,
+            X=X,
+            observation_noise=observation_noise,
+            posterior_transform=posterior_transform,
+        )
+
+    def forward(self, X: Tensor) -> MultivariateNormal:
+        """The posterior's distribution, as GPyTorch's models give it."""
+        return self.posterior(X).distribution
+
+    def condition_on_observations(
+        self, X: Tensor, Y: Tensor, noise: Tensor | None = None, **kwargs: Any
+    ) -> ScaMLGP:
+        """This model with further observations at unchanged hyperparameters and units.
+
+        Args:
+            X: `batch x n' x d`.
+            Y: `batch' x n' x 1`, batch' ending in batch.
+            noise: Noise variances of Y, in the units of y²; None for the fitted noise.
+            **kwargs: Ignored, for BoTorch's signature.
+
+        Returns:
+            A new model of batch shape batch'.
+        """
+        X, y = X.to(self._X), Y.to(self._y).squeeze(-1)
+        if noise is None:
+            extra = X.new_zeros(X.shape[:-1])
+        else:
+            extra = noise.to(self._y).squeeze(-1) / self.y_scale.square() - self.noise
+        new = self._copy()
+        # y alone carries the fantasies' batch: they share K, which is factorized once.
+        new._X = _append(self._X, X, dim=-2)
+        new._extra_noise = _append(self._extra_noise, extra, dim=-1)
+        new._y = _append(self._y, y, dim=-1)
+        new._condition()
+        return new
+
+    def revealed(self, values: Tensor, noise: float) -> ScaMLGP:
+        """This model if other values had been observed at X_t: one of s fantasies.
+
+        Args:
+            values: `s x n`, in the units of y.
+            noise: Variance of theirs, standardized.
+        """
+        new = self._copy()
+        new._y, new._extra_noise = values, noise - self.noise.expand(self._X.shape[:-1])
+        new._observe()
+        return new
+
+    def _copy(self) -> ScaMLGP:
+        new = copy(self)
+        new._buffers = dict(self._buffers)
+        return new
+
+    def get_fantasy_model(self, inputs: Tensor, targets: Tensor, **kwargs: Any) -> ScaMLGP:
+        """`condition_on_observations` as GPyTorch's model lists call it."""
+        return self.condition_on_observations(inputs, targets.unsqueeze(-1), **kwargs)
+
+    def subset_output(self, idcs: list[int]) -> ScaMLGP:
+        """The model itself: there is one output."""
+        check_outputs(idcs)
+        return self
+
+    @property
+    def hyperparameters(self) -> Hyperparameters:
+        """θ_t."""
+        return Hyperparameters(self.weights, self.lengthscale, self.outputscale, self.noise, self.level)
+
+    @property
+    def batch_shape(self) -> torch.Size:
+        """The fantasies' batch; empty for a fitted model."""
+        return self._y.shape[:-1]
+
+    @property
+    def one_design(self) -> bool:
+        """Whether all fantasies, if there are any, have the same X_t, and so the same K."""
+        return self._X.ndim == 2
+
+    @property
+    def train_inputs(self) -> tuple[Tensor]:
+        """(X_t,), `batch x n x d`."""
+        return (self._X.expand(*self.batch_shape, *self._X.shape[-2:]),)
+
+    @property
+    def train_targets(self) -> Tensor:
+        """y_t, `batch x n`, in its own units."""
+        return self._y
+
+    @property
+    def likelihood(self) -> GaussianLikelihood:
+        """The observation noise in the units of y, for GPyTorch's sake."""
+        return likelihood_of(self.noise * self.y_scale.square())
+
+    def load_state_dict(
+        self,
+        state_dict: Any,
+        strict: bool = True,
+        keep_transforms: bool = True,
+        assign: bool = False,
+    ) -> None:
+        """Take over hyperparameters and units, and condition anew on this model's own data."""
+        # Assigned, not copied in place: fantasies of this model share its tensors.
+        torch.nn.Module.load_state_dict(self, state_dict, strict=strict, assign=True)
+        self._condition()
+
+    def _apply(self, fn: Any, recurse: bool = True) -> ScaMLGP:
+        # BoTorch calls model.to(X); in float32 the factorizations of a GP are worth nothing.
+        return self
+
+
+def _append(old: Tensor, new: Tensor, dim: int) -> Tensor:
+    """Concatenate along `dim`, expanding the batch dimensions of either."""
+    kept = -dim
+    batch = torch.broadcast_shapes(old.shape[:-kept], new.shape[:-kept])
+    return torch.cat(
+        [old.expand(*batch, *old.shape[-kept:]), new.expand(*batch, *new.shape[-kept:])], dim=dim
+    )

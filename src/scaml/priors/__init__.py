@@ -1,0 +1,1 @@
+"""A fitted prior from the past and on disk: fit, cache, save, load."""

@@ -1,0 +1,1 @@
+"""Acquisition functions, and their maximization on the cube, in mixed spaces and on tables."""

@@ -1,0 +1,1 @@
+"""What was observed: `Task`, `MetaData`, `PastTask`. `arrays.py` alone validates arrays."""
