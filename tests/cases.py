@@ -12,7 +12,7 @@ from torch import Tensor
 from scaml import MetaData, ScaMLGP, Task, TaskGPs
 from scaml.gp.kernels import KernelName
 from scaml.gp.units import Units
-from scaml.model.map_fit import Hyperparameters
+from scaml.model.hyperparameters import Hyperparameters
 from scaml.spaces.space import Space
 from tests.oracles import GP, Array, JointGP
 

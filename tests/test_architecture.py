@@ -163,13 +163,13 @@ def test_no_global_default_type_is_set(path: Path) -> None:
 @pytest.mark.parametrize(
     ("source", "module"),
     [
-        ("from scaml.model.map_fit import Cache", "gp.kernels"),
-        ("import scaml.model.map_fit", "gp.kernels"),
-        ("from scaml.model import map_fit", "gp.kernels"),
+        ("from scaml.model.fit_theta import Cache", "gp.kernels"),
+        ("import scaml.model.fit_theta", "gp.kernels"),
+        ("from scaml.model import fit_theta", "gp.kernels"),
         ("from scaml import ScaML", "gp.kernels"),
         ("import scaml", "gp.kernels"),
-        ("from ..model import map_fit", "gp.kernels"),
-        ("from ..model.map_fit import Cache", "gp.kernels"),
+        ("from ..model import fit_theta", "gp.kernels"),
+        ("from ..model.fit_theta import Cache", "gp.kernels"),
         ("def f():\n    from scaml.ask import suggest", "gp.kernels"),
         ("if TYPE_CHECKING:\n    from scaml.ask import suggest", "gp.kernels"),
         ("from scaml.ask import suggest", "methods.base"),
@@ -193,7 +193,7 @@ def test_an_import_that_points_down_is_found(source: str, module: str) -> None:
 @pytest.mark.parametrize(
     ("source", "module"),
     [
-        ("from scaml.gp.kernels import KernelName", "model.map_fit"),
+        ("from scaml.gp.kernels import KernelName", "model.fit_theta"),
         ("from scaml.gp.kernels import KernelName", "gp.likelihood"),
         ("from scaml.methods.base import Method", "methods.gpbo"),
         ("from scaml.methods.shared.modular import ModularPrior", "methods.rgpe"),

@@ -12,22 +12,25 @@ from torch.distributions import Cauchy, Exponential, LogNormal, MultivariateNorm
 
 from scaml.gp.hyperpriors import TEST_TASK, KernelPriors, LogScale
 from scaml.gp.kernels import KernelName
-from scaml.model.map_fit import Beliefs, Cache, Hyperparameters, fit_weights, negative_log_posterior
+from scaml.model.fit_theta import Cache, fit_theta, negative_log_posterior
+from scaml.model.hyperparameters import Hyperparameters, ThetaPriors
 from scaml.model.weight_priors import weight_prior
 
 KERNELS: tuple[KernelName, ...] = ("se", "matern52")
 RESIDUAL = LogScale(torch.tensor(-1.2, dtype=torch.float64), torch.tensor(0.7, dtype=torch.float64))
 BELIEFS = {
-    "positive": Beliefs(weight_prior("positive")),
-    "signed": Beliefs(weight_prior("signed")),
-    "learned": Beliefs(weight_prior("positive"), level=0.8, spread=0.6),
-    "shared": Beliefs(
+    "positive": ThetaPriors(weight_prior("positive")),
+    "signed": ThetaPriors(weight_prior("signed")),
+    "learned": ThetaPriors(weight_prior("positive"), level=0.8, spread=0.6),
+    "shared": ThetaPriors(
         weight_prior("shared", 0.9, 0.4),
         KernelPriors(TEST_TASK.lengthscale, RESIDUAL, TEST_TASK.noise),
         level=2.0,
         spread=0.5,
     ),
 }
+
+OURS = {"positive": "", "signed": "", "learned": "s", "shared": "cs"}  # coordinates behind the weights
 
 
 def tensor(values: Any) -> Tensor:
@@ -75,17 +78,21 @@ def problem(tasks: int, n: int, d: int, seed: int = 0, sign: float = 1.0) -> Cac
 
 
 def points(cache: Cache, kind: str, batch: int, seed: int = 0) -> Tensor:
-    """Random (w, c, s, log ℓ, log o, log σ²) around typical values."""
+    """Random (w, log ℓ, log o, log σ²), with c and s behind w where they are learned."""
     tasks, d = len(cache.mean), cache.X.shape[1]
-    x = torch.randn(batch, tasks + 2 + d + 2, generator=random(seed), dtype=torch.float64) * 0.6
+    size = tasks + OURS[kind].count("c") + OURS[kind].count("s") + d + 2
+    x = torch.randn(batch, size, generator=random(seed), dtype=torch.float64) * 0.6
     if kind != "signed":
         x[:, :tasks].abs_()
-    if not BELIEFS[kind].weights.learns_common:
-        x[:, tasks] = 1.0
-    if not BELIEFS[kind].spread:
-        x[:, tasks + 1] = 0.0
     x[:, -1] -= 5.0
     return x
+
+
+def ours(kind: str, tasks: int, x: Tensor) -> tuple[Tensor, Tensor]:
+    """c and s of a vector; 1 and 0 where they are no coordinates of it."""
+    c = x[tasks] if "c" in OURS[kind] else tensor(1.0)
+    s = x[tasks + OURS[kind].index("s")] if "s" in OURS[kind] else tensor(0.0)
+    return c, s
 
 
 def dense(kernel: KernelName, cache: Cache, kind: str, x: Tensor) -> Tensor:
@@ -94,8 +101,8 @@ def dense(kernel: KernelName, cache: Cache, kind: str, x: Tensor) -> Tensor:
     Densities of y_t, not of z: a scale that is learned must pay for itself.
     """
     tasks, n = cache.mean.shape
-    w, c, s = x[:tasks], x[tasks], x[tasks + 1]
-    lengthscale, outputscale, noise = x[tasks + 2 : -2].exp(), x[-2].exp(), x[-1].exp()
+    w, (c, s), d = x[:tasks], ours(kind, tasks, x), cache.X.shape[1]
+    lengthscale, outputscale, noise = x[-d - 2 : -2].exp(), x[-2].exp(), x[-1].exp()
     mean = sum((w[m] * cache.mean[m] for m in range(tasks)), torch.zeros(n, dtype=torch.float64))
     covariance = outputscale * correlations(kernel, cache.X, cache.X, lengthscale)
     for m in range(tasks):
@@ -124,15 +131,16 @@ def dense(kernel: KernelName, cache: Cache, kind: str, x: Tensor) -> Tensor:
 
 
 def fitted(kernel: KernelName, cache: Cache, kind: str, seed: int = 0) -> Hyperparameters:
-    return fit_weights(kernel, cache, BELIEFS[kind], seed=seed)[0]
+    return fit_theta(kernel, cache, BELIEFS[kind], seed=seed)[0]
 
 
 def as_vector(kernel: KernelName, cache: Cache, kind: str, seed: int = 0) -> Tensor:
-    """The fit as (w, c, s, log ℓ, log o, log σ²); c at its best for these weights."""
-    found, scale = fit_weights(kernel, cache, BELIEFS[kind], seed=seed)
+    """The fit as a vector; c at its best for these weights."""
+    found, scale = fit_theta(kernel, cache, BELIEFS[kind], seed=seed)
     theta = torch.cat([found.lengthscale, found.outputscale.view(1), found.noise.view(1)]).log()
-    x = torch.cat([found.weights, tensor([1.0]), scale.log().view(1), theta])
-    if BELIEFS[kind].weights.learns_common:
+    parts = {"c": tensor([1.0]), "s": scale.log().view(1)}
+    x = torch.cat([found.weights, *(parts[name] for name in OURS[kind]), theta])
+    if "c" in OURS[kind]:
         grid = torch.linspace(-3.0, 5.0, 8001, dtype=torch.float64)
         w = found.weights.expand(len(grid), -1)
         x[len(found.weights)] = grid[BELIEFS[kind].weights.log_prob(w, grid).argmax()]
@@ -143,12 +151,12 @@ def bounds(cache: Cache, kind: str) -> list[tuple[float, float]]:
     """Of appendix C, in the order of x."""
     beliefs = BELIEFS[kind]
     weights = (-np.inf, np.inf) if kind == "signed" else (0.0, np.inf)
-    common = (-np.inf, np.inf) if beliefs.weights.learns_common else (1.0, 1.0)
-    scale = (-5 * beliefs.spread, 5 * beliefs.spread)
+    added = {"c": (-np.inf, np.inf), "s": (-5 * beliefs.spread, 5 * beliefs.spread)}
     kernel = (np.log(1e-4), np.log(1e2))
     d = cache.X.shape[1]
     noise = (np.log(1e-8), np.log(1e-2))
-    return [weights] * len(cache.mean) + [common, scale] + [kernel] * (d + 1) + [noise]
+    ours = [added[name] for name in OURS[kind]]
+    return [weights] * len(cache.mean) + ours + [kernel] * (d + 1) + [noise]
 
 
 def scipy_best(kernel: KernelName, cache: Cache, kind: str, starts: Tensor) -> float:

@@ -19,9 +19,9 @@ from scaml.common.parallel import one_thread
 from scaml.errors import SettingError, SpaceError
 from scaml.methods.base import MetaPrior
 from scaml.search.cube import evaluate, maximize_on_cube
-from scaml.search.log_nei import NoisyExpectedImprovement
 from scaml.search.mixed_space import all_points, maximize_mixed
-from scaml.search.ucb import SQRT_BETA, UpperConfidenceBound
+from scaml.search.protocols import Explores, HasBestPoints, OfMoments
+from scaml.search.ucb import UpperConfidenceBound
 from scaml.tasks.arrays import check_points
 from scaml.tasks.task import Task
 
@@ -30,12 +30,12 @@ __all__ = ["choose", "choose_new", "suggest"]
 # A space without continuous parameters and with at most so many points is a table of them.
 _MOST_ROWS = 4096
 _SAME_ROW = 1e-12
-# A point this close, in every coordinate, to another one says nothing new. Where the model is sure of
-# too much, a timid UCB would return to it for the rest of a study: √β doubles until it does not.
+# A point this close to another one in every coordinate counts as repeated. An overconfident model would
+# repeat it for the rest of a study, so √β doubles until the search leaves it.
 _REPEATED = 1e-3
 _DOUBLINGS = 10
 _LEAST_SQRT_BETA = 0.1
-_ANYWHERE = 256  # points to choose from where that does not help
+_ANYWHERE = 256  # points to choose from if doubling does not help
 
 
 def suggest(
@@ -50,16 +50,16 @@ def suggest(
 ) -> Tensor:
     """The next q points to evaluate.
 
-    Points of one call account for each other and for the pending ones: each is chosen as if those
-    before it had come out as the model expects. A prior that knows its space is answered with points of
-    that space: integers, steps and categories at values that they can take.
+    The points account for each other and for the pending ones: each is chosen as if the values at those
+    before it were the ones that the model expects. If the prior knows its space, integers, steps and
+    categories are at values that they can take.
 
     Args:
         prior: What was learned from the past.
         task: The new task so far; may be empty.
         q: Number of points.
-        candidates: `n x d` table to choose rows of; None for the whole space. A row that the
-            task has already evaluated is chosen again only when all are.
+        candidates: `n x d` table to choose rows from; None for the whole space. An evaluated row is
+            chosen again only after all rows have been evaluated.
         pending: `k x d` points that are being evaluated now.
         seed: Decides every random draw. Same arguments, same answer.
         acquisition: Makes a BoTorch acquisition function of the model; the prior's own by default.
@@ -115,7 +115,7 @@ def choose(
 def choose_new(
     prior: MetaPrior, model: Model, task: Task, q: int, pending: Tensor, seed: int
 ) -> Tensor:
-    """`choose` for people: where it repeats a point of the task, or a pending one, a bolder UCB."""
+    """`choose`, but with a bolder UCB where it repeats a point of the task or a pending one."""
     taken = pending
     for i in range(q):
         x = choose(prior, model, task, 1, taken, seed + i)
@@ -127,12 +127,9 @@ def choose_new(
 
 def _bolder(prior: MetaPrior, model: Model, task: Task, taken: Tensor, seed: int, x: Tensor) -> Tensor:
     own, known = prior.acquisition(model), torch.cat([task.X, taken])
-    if isinstance(own, UpperConfidenceBound):
-        sqrt_beta = max(float(own.beta) ** 0.5, _LEAST_SQRT_BETA)
-    elif isinstance(own, NoisyExpectedImprovement):
-        sqrt_beta = SQRT_BETA
-    else:
+    if not isinstance(own, Explores):
         return x
+    sqrt_beta = max(own.exploration, _LEAST_SQRT_BETA)
     for _ in range(_DOUBLINGS):
         sqrt_beta *= 2.0
         bolder = partial(UpperConfidenceBound, sqrt_beta=sqrt_beta)
@@ -140,7 +137,7 @@ def _bolder(prior: MetaPrior, model: Model, task: Task, taken: Tensor, seed: int
         if not _repeats(x, known):
             return x
     if prior.space is None or prior.space.continuous:
-        # Noise is all that is left, and a corner as uncertain as ever: then anywhere else.
+        # The model sees only noise, and a corner stays the most uncertain point: go anywhere else.
         points = SobolEngine(prior.d, scramble=True, seed=seed).draw(_ANYWHERE, dtype=torch.float64)
         points = points[[not _repeats(point, known) for point in points]]
         if len(points):
@@ -153,9 +150,9 @@ def _repeats(x: Tensor, known: Tensor) -> bool:
 
 
 def _believed(function: AcquisitionFunction, model: Model, X: Tensor) -> Model:
-    """The model after X came out as expected, for functions that cannot take pending points.
+    """The model that has observed its own mean at X, for functions that cannot take pending points.
 
-    Values as expected leave all other expectations as they were, so X may come at once or row by row.
+    Such observations change no mean, so X may be added at once or row by row.
     """
     if not isinstance(function, AnalyticAcquisitionFunction):
         return model
@@ -182,8 +179,8 @@ def _maximizer(
 
 
 def _promising(function: AcquisitionFunction) -> Tensor | None:
-    """`k x d` points beside which a function may have its maximum."""
-    return function.best_points if isinstance(function, NoisyExpectedImprovement) else None
+    """`k x d` points beside which the function may have its maximum; None if it names none."""
+    return function.best_points if isinstance(function, HasBestPoints) else None
 
 
 def _table(candidates: Any, d: int) -> Tensor:
@@ -196,25 +193,21 @@ def _table(candidates: Any, d: int) -> Tensor:
 def _best_row(
     function: AcquisitionFunction, prior: MetaPrior, table: Tensor, used: Tensor, seed: int
 ) -> Tensor:
-    """The best row among those used least often; of several that are equally good, any."""
+    """The best row among those used least often; ties are broken at random."""
     _check_not_one_shot(function, "a table of candidates")
     times = torch.zeros(len(table), dtype=torch.long)
     for x in used:
         times += (table - x).abs().amax(-1) <= _SAME_ROW
     rows = (times == times.min()).nonzero().flatten()
     values = _on_table(function, prior, table, rows)
-    # A model that knows nothing finds all rows equal: the first of a sorted table would be a corner.
+    # Without data all rows may tie, and the first row of a sorted table is a corner.
     best = rows[values == values.max()]
     return table[best[torch.randint(len(best), (), generator=torch.Generator().manual_seed(seed))]]
 
 
 def _on_table(function: AcquisitionFunction, prior: MetaPrior, table: Tensor, rows: Tensor) -> Tensor:
-    """Values at some rows of a table, from what the prior keeps of it if it can."""
-    if isinstance(function, NoisyExpectedImprovement) or (
-        isinstance(function, UpperConfidenceBound)
-        and function.posterior_transform is None
-        and not function.model.batch_shape
-    ):
+    """Values at some rows of a table, from the posteriors that the prior keeps there if possible."""
+    if isinstance(function, OfMoments) and function.by_moments:
         with torch.no_grad():
             moments = prior.on_table(function.model, table)
             if moments is not None:

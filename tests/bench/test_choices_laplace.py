@@ -15,7 +15,7 @@ from scaml.errors import FitError
 from scaml.gp.map_fit import STARTS
 from scaml.gp.minimize import minimize
 from scaml.gp.units import Units
-from scaml.model.map_fit import Found, most_probable, negative_log_posterior
+from scaml.model.fit_theta import MapEstimate, most_probable, negative_log_posterior
 from scaml.model.table_cache import TaskPosteriorsOnTable
 from tests.cases import meta_data, pair, query, task_of
 
@@ -75,8 +75,8 @@ def bowl(H: Tensor, center: Tensor) -> Any:
     return lambda x: (x - center) @ H
 
 
-def found(x: list[float], lower: float = -torch.inf, upper: float = torch.inf) -> Found:
-    return Found(
+def found(x: list[float], lower: float = -torch.inf, upper: float = torch.inf) -> MapEstimate:
+    return MapEstimate(
         tensor(x), 1.0, torch.full((len(x),), lower).double(), torch.full((len(x),), upper).double()
     )
 
@@ -108,7 +108,7 @@ def test_only_weights_around_a_common_value_are_counted_in_shares(kind: str) -> 
 
 
 def test_what_is_fixed_or_at_a_bound_stays_and_all_else_stays_inside() -> None:
-    where = Found(
+    where = MapEstimate(
         tensor([0.0, 0.3, 5.0, 0.1]), 1.0, tensor([0.0, 0.3, -1.0, 0.0]), tensor([9.0, 0.3, 5.0, 9.0])
     )
     seen: list[Tensor] = []
@@ -289,7 +289,7 @@ def test_so_many_searches(starts: int, kind: str, monkeypatch: pytest.MonkeyPatc
         return minimize(objective, x0, *bounds, **settings)
 
     prior = Searching(**KINDS[kind], starts=starts).meta_fit(META, seed=0)
-    monkeypatch.setattr("scaml.model.map_fit.minimize", counting)
+    monkeypatch.setattr("scaml.model.fit_theta.minimize", counting)
     model = prior.condition(TASK, seed=0)
     assert searched == [starts + (kind == "shared")]  # and one for a mirrored past
     assert (model.weights != 0).any()

@@ -8,7 +8,8 @@ from torch import Tensor
 
 from scaml import SettingError
 from scaml.bench.choices.weights import PRIORS, DirichletLike, PriorName, Weighted
-from scaml.model.map_fit import Beliefs, Cache, negative_log_posterior
+from scaml.model.fit_theta import Cache, negative_log_posterior
+from scaml.model.hyperparameters import ThetaPriors
 from tests.cases import meta_data, task_of
 from tests.oracles import Array
 
@@ -104,7 +105,7 @@ def test_a_fit_believes_in_the_prior(name: PriorName) -> None:
     steps = 1e-3 * torch.cat([torch.zeros(1, 3), torch.eye(3), -torch.eye(3)]).double()
     others = (w + steps).clamp_min(PRIORS[name].lower)
     x = torch.cat([others, rest], dim=-1)
-    value, _ = negative_log_posterior("se", cache, Beliefs(PRIORS[name]), x)
+    value, _ = negative_log_posterior("se", cache, ThetaPriors(PRIORS[name]), x)
     assert (value >= value[0] - 1e-6).all()
 
 

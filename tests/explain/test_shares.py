@@ -5,9 +5,8 @@ import pytest
 import torch
 
 from scaml import MetaData, ScaML, Task
-from scaml.explain.moments import before_data
 from scaml.explain.run import Inapplicable
-from scaml.explain.shares import Parts, Shares, weights_of
+from scaml.explain.shares import Shares, past_parts_of, weights_of
 from scaml.methods import GPBO, RGPE, SGPT, StackGP
 from scaml.report.rows import weight_rows
 from tests.cases import Pair, meta_data, pair, query, task_of
@@ -35,7 +34,7 @@ def by_hand(case: Pair, Q: Array) -> tuple[Array, Array]:
 def test_parts_and_shares_of_scaml_gp(signed: bool) -> None:
     case = pair("se", (6, 9, 5), 4, 2, seed=3, signed=signed)
     Q = query(50, 2)
-    parts = Parts.of(case.model)
+    parts = past_parts_of(case.model)
     assert parts is not None
     means, variances = by_hand(case, Q.numpy())
     np.testing.assert_allclose(parts.means(Q), 1.9 * means, rtol=1e-7, atol=1e-9)
@@ -48,21 +47,23 @@ def test_parts_and_shares_of_scaml_gp(signed: bool) -> None:
 
 def test_the_parts_add_up_to_the_prior() -> None:
     model = pair("matern52", (6, 9, 5), 4, 2, seed=1).model
-    Q, parts = query(20, 2), Parts.of(model)
+    Q, parts = query(20, 2), past_parts_of(model)
     assert parts is not None
-    prior = before_data(model).posterior(Q.unsqueeze(-2))
-    torch.testing.assert_close(parts.offset + parts.means(Q).sum(0), prior.mean.flatten())
+    prior = model.before_data().posterior(Q.unsqueeze(-2))
+    torch.testing.assert_close(float(parts.units.offset) + parts.means(Q).sum(0), prior.mean.flatten())
     torch.testing.assert_close(parts.variances(Q).sum(0), prior.variance.flatten())
 
 
 @pytest.mark.parametrize("method", [RGPE(samples=16), SGPT()], ids=["RGPE", "SGPT"])
 def test_the_parts_of_an_ensemble_add_up_to_its_prediction(method: RGPE | SGPT) -> None:
     model = method.meta_fit(meta_data((7, 8), 2)).condition(task_of(4, 2))
-    Q, parts = query(20, 2), Parts.of(model)
+    Q, parts = query(20, 2), past_parts_of(model)
     assert parts is not None
-    assert not parts.is_prior
+    assert not parts.of_prior
     posterior = model.posterior(Q.unsqueeze(-2))
-    torch.testing.assert_close(parts.offset + parts.means(Q).sum(0), posterior.mean.flatten())
+    torch.testing.assert_close(
+        float(parts.units.offset) + parts.means(Q).sum(0), posterior.mean.flatten()
+    )
     torch.testing.assert_close(parts.variances(Q).sum(0), posterior.variance.flatten())
     rows = weight_rows(model, Q, ("t0", "t1"))
     assert sum(row.mean or 0.0 for row in rows) == pytest.approx(1.0)
@@ -73,7 +74,7 @@ def test_shares_do_not_depend_on_units() -> None:
     scaled = MetaData([Task(t.X, 5.0 + 7.0 * t.y, name=t.name) for t in meta])
 
     def shares(meta: MetaData, task: Task) -> Shares:
-        parts = Parts.of(ScaML().meta_fit(meta).condition(task))
+        parts = past_parts_of(ScaML().meta_fit(meta).condition(task))
         assert parts is not None
         return Shares.of(parts, Q)
 
@@ -105,7 +106,7 @@ def test_models_without_parts_or_weights() -> None:
     meta, task, Q = meta_data((7, 8), 2), task_of(4, 2), query(4, 2)
     for method in (GPBO(), StackGP()):
         model = method.meta_fit(meta).condition(task)
-        assert Parts.of(model) is None
+        assert past_parts_of(model) is None
         assert weights_of(model, meta.names) is None
         with pytest.raises(Inapplicable, match="gives the past tasks no weights"):
             weight_rows(model, Q, meta.names)

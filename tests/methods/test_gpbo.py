@@ -47,7 +47,7 @@ def test_without_data_it_is_the_prior() -> None:
 
 def test_acquisition_function_may_be_that_of_scaml() -> None:
     task = task_of(6, 2)
-    ucb, nei = (GPBO(sqrt_beta=sqrt_beta).meta_fit(META) for sqrt_beta in (3.0, None))
+    ucb, nei = GPBO().meta_fit(META), GPBO(acquisition="lognei").meta_fit(META)
     for prior, kind in ((ucb, UpperConfidenceBound), (nei, NoisyExpectedImprovement)):
         assert type(prior.acquisition(prior.condition(task))) is kind
     nothing = Task.empty(d=2)
@@ -59,5 +59,7 @@ def test_acquisition_function_may_be_that_of_scaml() -> None:
 def test_settings_are_checked() -> None:
     with pytest.raises(SettingError, match="kernel"):
         GPBO(kernel="linear")  # type: ignore[arg-type]
+    with pytest.raises(SettingError, match="acquisition is 'ei'; choose 'lognei'"):
+        GPBO(acquisition="ei")  # type: ignore[arg-type]
     with pytest.raises(SettingError, match="sqrt_beta"):
         GPBO(sqrt_beta=float("inf"))

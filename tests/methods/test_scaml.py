@@ -26,7 +26,7 @@ X = torch.rand(6, 2, generator=torch.Generator().manual_seed(3), dtype=torch.flo
 def test_without_data_the_prior_is_the_mean_of_the_tasks(method: ScaML) -> None:
     prior = method.meta_fit(META)
     model = prior.condition(Task.empty(d=2))
-    weights = prior.beliefs.weights
+    weights = prior.theta_priors.weights
     share = weights.center if isinstance(weights, Shared) else 1.0
     torch.testing.assert_close(model.weights, torch.full((3,), share / 3, dtype=torch.float64))
     expected = model.y_offset + model.y_scale * share * prior.task_gps.mean(X).mean(0)
@@ -109,7 +109,7 @@ def test_settings_are_frozen_and_checked() -> None:
 
 
 def test_acquisition_has_the_methods_beta() -> None:
-    prior = ScaML(sqrt_beta=2.0).meta_fit(META)
+    prior = ScaML(acquisition="ucb", sqrt_beta=2.0).meta_fit(META)
     model = prior.condition(Task.empty(d=2))
     posterior = model.posterior(X.unsqueeze(-2))
     expected = (posterior.mean + 2.0 * posterior.variance.sqrt()).flatten()

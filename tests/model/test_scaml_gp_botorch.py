@@ -28,7 +28,7 @@ from torch import Tensor
 
 from scaml import ScaMLGP, SettingError, Task
 from scaml.gp.units import Units
-from scaml.model.map_fit import Hyperparameters
+from scaml.model.hyperparameters import Hyperparameters
 from tests.cases import pair
 
 D = 2

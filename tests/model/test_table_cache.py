@@ -23,7 +23,8 @@ def table() -> Tensor:
 
 
 @pytest.fixture(
-    params=[ScaML.paper(), ScaML(kernel="matern52", normalization="learned", sqrt_beta=3.0)], ids=str
+    params=[ScaML.paper(), ScaML(kernel="matern52", normalization="learned", acquisition="ucb")],
+    ids=str,
 )
 def prior(request: pytest.FixtureRequest) -> ScaMLPrior:
     method: ScaML = request.param
@@ -100,9 +101,14 @@ def test_a_table_too_large_is_not_kept(
     assert torch.equal(suggest(fresh, task(table, 5), candidates=table), with_cache)
 
 
-def test_models_of_another_prior_are_asked_themselves(prior: ScaMLPrior, table: Tensor) -> None:
-    other = ScaML().meta_fit(FAMILY.meta_data(2, 10, 3))
-    assert prior.on_table(other.condition(task(table, 4)), table) is None
+def test_a_model_of_another_prior_gets_its_own_tasks(prior: ScaMLPrior, table: Tensor) -> None:
+    prior.on_table(prior.condition(task(table, 4)), table)
+    model = ScaML().meta_fit(FAMILY.meta_data(2, 10, 3)).condition(task(table, 4))
+    moments = prior.on_table(model, table)
+    assert moments is not None
+    posterior = model.posterior(table.unsqueeze(-2))
+    torch.testing.assert_close(moments[0], posterior.mean.flatten(), rtol=1e-9, atol=1e-9)
+    torch.testing.assert_close(moments[1], posterior.variance.flatten(), rtol=1e-7, atol=1e-9)
 
 
 def test_a_pickled_prior_leaves_the_table_behind(prior: ScaMLPrior, table: Tensor) -> None:

@@ -22,7 +22,8 @@ from scaml.gp.map_fit import FitInput
 from scaml.methods.base import MetaPrior, Method
 from scaml.methods.gpbo import GPBO
 from scaml.methods.scaml import ScaMLPrior
-from scaml.priors.fit_cache import meta_fit_cached
+from scaml.priors.fit_cache import FolderCache
+from scaml.priors.meta_fit import meta_fit
 from tests.cases import meta_data, smooth, task_of
 from tests.foreign import FITS, Foreign, ForeignPrior
 
@@ -40,7 +41,7 @@ def mixed_meta(seed: int = 0) -> MetaData:
 
 
 def cached(folder: Path, meta: MetaData, method: Method | None = None, seed: int = 0) -> MetaPrior:
-    return meta_fit_cached(method or ScaML(), meta, folder=folder, seed=seed, n_jobs=1)
+    return meta_fit(method or ScaML(), meta, seed=seed, cache=FolderCache(folder))
 
 
 def assert_same(a: MetaPrior, b: MetaPrior) -> None:

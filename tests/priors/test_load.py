@@ -18,7 +18,12 @@ from scaml.spaces.space import Space
 from tests.cases import meta_data, task_of
 from tests.loading_cases import META, SPACE, assert_same_gps, points
 
-METHODS = [ScaML(), ScaML("matern52", "union", "signed", 2.5), GPBO(), GPBO("matern52", 1)]
+METHODS = [
+    ScaML(),
+    ScaML("matern52", "union", "signed", "ucb", 2.5),
+    GPBO(),
+    GPBO("matern52", sqrt_beta=1),
+]
 NEW = task_of(3, 3)
 
 

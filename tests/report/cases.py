@@ -17,7 +17,7 @@ from scaml import MetaData, ScaML, ScaMLGP, Space, Task
 from scaml.explain.run import Run
 from scaml.gp.units import Units
 from scaml.methods.base import MetaPrior
-from scaml.model.map_fit import Hyperparameters
+from scaml.model.hyperparameters import Hyperparameters
 from scaml.report import Subject
 from tests.cases import meta_data, task_of
 

@@ -5,7 +5,7 @@ import torch
 
 from scaml.explain.leave_one_out import compare
 from scaml.explain.run import Inapplicable, Run
-from scaml.explain.shares import Parts
+from scaml.explain.shares import past_parts_of
 from scaml.report.figures import (
     MOST_ROWS,
     left_out_figure,
@@ -75,7 +75,7 @@ def test_a_suggestion_has_its_settings_its_expectation_and_the_tasks_behind_it()
     assert rows[0].settings[1:] == (decoded[SPACE.names[1]], "3", str(decoded["depth"]))
     mean = -float(run.model.posterior(X).mean[0])
     assert float(rows[0].expected.split(" ± ")[0].replace("−", "-")) == pytest.approx(mean, abs=0.02)
-    parts = Parts.of(run.model)
+    parts = past_parts_of(run.model)
     assert parts is not None
     moves = -parts.means(X)[:-1, 0]
     assert len(rows[0].behind) <= 3

@@ -7,7 +7,7 @@ import torch
 from optuna.distributions import FloatDistribution
 
 from scaml import Space, Task
-from scaml.explain.moments import before_data, moments
+from scaml.explain.moments import moments
 from scaml.explain.parameters import parameters_of
 from scaml.explain.run import Inapplicable, Run
 from scaml.report.drawing import parameter_axis
@@ -30,7 +30,7 @@ def test_a_slice_is_prior_and_posterior_through_the_best_point() -> None:
     X[:, 1] = torch.tensor(curve["x"], dtype=torch.float64)
     posterior = run.model.posterior(X.unsqueeze(-2)).mean.flatten()
     assert curve["y"] == pytest.approx(posterior.tolist())
-    prior = before_data(run.model).posterior(X.unsqueeze(-2)).mean.flatten()
+    prior = run.model.before_data().posterior(X.unsqueeze(-2)).mean.flatten()
     assert trace(panel, "prior")["y"] == pytest.approx(prior.tolist())
     assert float(run.center[0][1]) in curve["x"]
     best = trace(panel, "best experiment")

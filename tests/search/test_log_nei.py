@@ -208,7 +208,7 @@ def test_it_is_the_default_where_there_are_data() -> None:
     assert float(first.beta) == 9.0
     later = prior.acquisition(prior.condition(task_of(3, 2)))
     assert isinstance(later, NoisyExpectedImprovement)
-    ucb = ScaML(sqrt_beta=0.0).meta_fit(META)
+    ucb = ScaML(acquisition="ucb", sqrt_beta=0.0).meta_fit(META)
     function = ucb.acquisition(ucb.condition(task_of(3, 2)))
     assert isinstance(function, UpperConfidenceBound)
     assert float(function.beta) == 0.0

@@ -14,7 +14,7 @@ from scaml import MetaData, ScaMLGP, Task, TaskGPs
 from scaml.errors import TaskDataError
 from scaml.gp.kernels import KernelName
 from scaml.gp.units import Units
-from scaml.model.map_fit import Hyperparameters
+from scaml.model.hyperparameters import Hyperparameters
 from tests.cases import query, smooth, task_of
 from tests.oracles import GP, Array, JointGP, kernel_matrix
 

@@ -12,7 +12,6 @@ from scaml import methods
 from scaml.common.wording import nearest
 from scaml.errors import ScaMLError, SettingError
 from scaml.methods import GPBO, Method, ScaML
-from scaml.search.ucb import SQRT_BETA
 
 __all__ = ["CONTESTANTS", "RANDOM", "Contestant", "contestant"]
 
@@ -37,13 +36,13 @@ class Contestant:
 
 _OURS: dict[str, Method | None] = {
     "scaml": ScaML(),
-    "scaml-ucb": ScaML(sqrt_beta=SQRT_BETA),
+    "scaml-ucb": ScaML(acquisition="ucb"),
     "scaml-paper": ScaML.paper(),
     **{
         name.lower(): getattr(methods, name)()
         for name in ("GPBO", "RGPE", "SGPT", "StackGP", "ABLR", "RMGPUCB", "FSBO", "GC3P", "MTGP")
     },
-    "gpbo-nei": GPBO(sqrt_beta=None),
+    "gpbo-nei": GPBO(acquisition="lognei"),
     RANDOM: None,
 }
 CONTESTANTS = tuple(_OURS)

@@ -1,62 +1,83 @@
-"""Meta-fits that several methods of a run begin with: made once, and counted for each of them.
+"""`RecentFits`: meta-fits that several methods of one run share, made once and timed for each of them.
 
-RGPE, SGPT, RM-GP-UCB and all variants of ScaML-GP start from one exact GP a past task. In a study they
-follow each other on the same meta-data, so that a process keeps the last few.
+RGPE, SGPT, RM-GP-UCB and all settings of ScaML-GP start from one exact GP per past task. In a study they
+follow each other on the same meta-data, so a process keeps the fits of the last tasks.
 """
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections import OrderedDict
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
-from scaml.gp.task_gps import TaskGPs
 from scaml.methods.base import MetaPrior, Method
 from scaml.methods.shared.modular import ModularMethod
+from scaml.priors.meta_fit import State, meta_fit
 from scaml.tasks.meta_data import MetaData
+from scaml.tasks.task import Task
 
-__all__ = ["meta_fit"]
+__all__ = ["RecentFits", "timed_meta_fit"]
 
-_KEPT = 4  # kernels and ways to see the values that take turns on one run
+_KEPT = 1024  # tasks: several kernels and normalizations of one run's past
 
 
-class _Fitted(NamedTuple):
-    gps: TaskGPs
+class _Fit(NamedTuple):
+    state: State
     seconds: float
 
 
-_FITS: OrderedDict[bytes, _Fitted] = OrderedDict()
+class RecentFits:
+    """Keeps the last fits in memory, by what the fit of a task depends on, whatever the method.
+
+    `saved` is the processor time that the found fits once took.
+    """
+
+    def __init__(self) -> None:
+        self._fits: OrderedDict[bytes, _Fit] = OrderedDict()
+        self._since = time.process_time()
+        self.saved = 0.0
+
+    def find(self, method: Method, tasks: Sequence[Task], seed: int) -> State | None:
+        """The state of these tasks, if a method that fits them alike has asked before."""
+        self._since = time.process_time()
+        key = _key(method, tasks, seed)
+        fit = None if key is None else self._fits.get(key)
+        if fit is None or key is None:
+            return None
+        self._fits.move_to_end(key)
+        self.saved += fit.seconds
+        return fit.state
+
+    def keep(self, method: Method, tasks: Sequence[Task], seed: int, state: State) -> None:
+        """Keep a state with the processor time since the last call."""
+        now = time.process_time()
+        key = _key(method, tasks, seed)
+        if key is not None:
+            self._fits[key] = _Fit(state, now - self._since)
+            while len(self._fits) > _KEPT:
+                self._fits.popitem(last=False)
+        self._since = now
 
 
-def meta_fit(method: Method, meta: MetaData, seed: int) -> tuple[MetaPrior, float]:
-    """`method.meta_fit(meta, seed=seed)`, and the processor time that it takes, or once took."""
-    start = time.process_time()
-    if not isinstance(method, ModularMethod) or type(method).meta_fit is not ModularMethod.meta_fit:
-        prior = method.meta_fit(meta, seed=seed)
-        return prior, time.process_time() - start
-    gps, seconds = _gps(method.seen(meta), method, seed)
-    start = time.process_time()
-    prior = method.prior(meta, gps)
-    return prior, seconds + time.process_time() - start
+_RECENT = RecentFits()
 
 
-def _gps(meta: MetaData, method: ModularMethod[Any], seed: int) -> _Fitted:
-    key = _digest(meta, method.kernel, seed)
-    fitted = _FITS.pop(key, None)
-    if fitted is None:
-        start = time.process_time()
-        gps = TaskGPs.fit(meta, kernel=method.kernel, seed=seed, n_jobs=1)
-        fitted = _Fitted(gps, time.process_time() - start)
-    _FITS[key] = fitted  # the last one that was asked for goes last
-    while len(_FITS) > _KEPT:
-        _FITS.popitem(last=False)
-    return fitted
+def timed_meta_fit(method: Method, meta: MetaData, seed: int) -> tuple[MetaPrior, float]:
+    """A prior and the processor time of its meta-fit, as if no other method had fitted these tasks."""
+    start, saved = time.process_time(), _RECENT.saved
+    shared = isinstance(method, ModularMethod) and type(method).fit_state is ModularMethod.fit_state
+    prior = meta_fit(method, meta, seed=seed, cache=_RECENT if shared else None)
+    return prior, time.process_time() - start + _RECENT.saved - saved
 
 
-def _digest(meta: MetaData, kernel: str, seed: int) -> bytes:
-    found = hashlib.sha256(repr((kernel, seed, meta.names)).encode())
-    for task in meta:
-        for part in (task.X, task.y, task.known, task.extra):
-            found.update(repr(tuple(part.shape)).encode() + part.contiguous().numpy().tobytes())
-    return found.digest()
+def _key(method: Method, tasks: Sequence[Task], seed: int) -> bytes | None:
+    """Equal for methods that fit these tasks alike; None for methods that share nothing."""
+    if not isinstance(method, ModularMethod):
+        return None
+    seen = method.seen(MetaData(tasks)).seen
+    return repr((method.kernel, seed, [_bytes(task) for task in seen])).encode()
+
+
+def _bytes(task: Task) -> bytes:
+    return b"".join(part.numpy().tobytes() for part in (task.X, task.y, task.known, task.extra))

@@ -14,7 +14,7 @@ from scaml.ask import choose
 from scaml.bench.contestants import contestant
 from scaml.bench.problems import Instance, problem
 from scaml.bench.settings import Setting
-from scaml.bench.shared_fits import meta_fit
+from scaml.bench.shared_fits import timed_meta_fit
 from scaml.methods import MetaPrior
 from scaml.tasks.task import Task
 
@@ -45,7 +45,7 @@ def evaluate(unit: Unit) -> list[Row]:
     noise = where.noise_of(unit.run, setting.evaluations, instance.noise)
     prior, meta_fit_seconds = None, 0.0
     if chosen.method is not None:
-        prior, meta_fit_seconds = meta_fit(chosen.method, instance.meta, unit.run)
+        prior, meta_fit_seconds = timed_meta_fit(chosen.method, instance.meta, unit.run)
     task, best, rows = Task.empty(where.d), -math.inf, []
     for i in range(setting.evaluations):
         start = time.process_time()

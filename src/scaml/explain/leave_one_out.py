@@ -1,11 +1,6 @@
-r"""Predictions of observations that the model has not seen, at hyperparameters that it keeps.
+"""Leave-one-out predictions with the past, beside those of a plain GP that knows the new data alone.
 
-With the prior's mean m and covariance k at the test data, $K = k(X, X) + \sigma^2 I$ and
-$\alpha = K^{-1} (z - m)$, the observation j given all others is normal with
-
-$$z_j - \alpha_j / [K^{-1}]_{jj}, \qquad 1 / [K^{-1}]_{jj}:$$
-
-one factorization for all n. Weights, lengthscales and units are those of all n observations.
+Hyperparameters are those of all observations, so both errors are a little too small.
 """
 
 from __future__ import annotations
@@ -16,13 +11,13 @@ import torch
 from torch import Tensor
 
 from scaml.common.parallel import one_thread
-from scaml.explain.moments import BAND, before_data
+from scaml.explain.moments import BAND
 from scaml.explain.run import Inapplicable, Run
+from scaml.explain.shares import past_parts_of
 from scaml.gp.kernels import KernelName
-from scaml.gp.linalg import cholesky
 from scaml.gp.units import standardize
 from scaml.methods.shared.plain_gp import fit_plain_gp
-from scaml.model.scaml_gp import ScaMLGP
+from scaml.model.protocols import LeaveOneOutModel
 
 __all__ = ["FEWEST", "Comparison", "LeftOut", "compare", "left_out"]
 
@@ -81,20 +76,11 @@ class Comparison:
         return int(gain.mean().sign()) if clear else 0
 
 
-def left_out(model: ScaMLGP) -> LeftOut:
-    """Leave each observation out of a model in turn."""
-    (X,), y = model.train_inputs, model.train_targets
+def left_out(model: LeaveOneOutModel, y: Tensor) -> LeftOut:
+    """Leave each observation out of a model in turn; y, n, is what was observed."""
     with torch.no_grad(), one_thread():
-        mean, covariance = before_data(model).moments(X)
-        K = covariance + model.noise * torch.eye(len(y), dtype=torch.float64)
-        inverse = torch.cholesky_inverse(cholesky(K, "the test-task"))
-        residual = (y - model.y_offset) / model.y_scale - mean
-        alpha, precision = inverse @ residual, inverse.diagonal()
-        return LeftOut(
-            mean=y - model.y_scale * alpha / precision,
-            deviation=model.y_scale * precision.rsqrt(),
-            y=y,
-        )
+        mean, deviation = model.leave_one_out()
+        return LeftOut(mean=mean, deviation=deviation, y=y)
 
 
 def compare(run: Run) -> Comparison:
@@ -105,14 +91,15 @@ def compare(run: Run) -> Comparison:
             f"{'is' if run.task.n == 1 else 'are'} {run.task.n or 'none'} so far."
         )
     run.check_units()
-    if not isinstance(run.model, ScaMLGP):
+    if not isinstance(run.model, LeaveOneOutModel):
         raise Inapplicable(
             f"{run.method} has no prediction without one experiment in closed form, so it is not "
             "compared with a plain GP here."
         )
-    if not len(run.model.weights):
-        return Comparison(left_out(run.model), None)
-    kernel: KernelName = run.model.task_gps.kernel
+    y, parts = run.task.y, past_parts_of(run.model)
+    if parts is None:
+        return Comparison(left_out(run.model, y), None)
+    kernel: KernelName = parts.task_gps.kernel
     with one_thread():
         plain = fit_plain_gp(run.task, standardize(run.task.y), kernel=kernel, seed=run.seed)
-    return Comparison(left_out(run.model), left_out(plain))
+    return Comparison(left_out(run.model, y), left_out(plain, y))

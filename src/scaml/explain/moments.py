@@ -1,4 +1,4 @@
-"""Mean and standard deviation of any model at points, and of ScaML-GP before it has seen new data."""
+"""Mean and standard deviation of any model at points."""
 
 from __future__ import annotations
 
@@ -7,11 +7,8 @@ from botorch.models.model import Model
 from torch import Tensor
 
 from scaml.common.parallel import one_thread
-from scaml.gp.units import Units
-from scaml.model.scaml_gp import ScaMLGP
-from scaml.tasks.task import Task
 
-__all__ = ["BAND", "before_data", "moments"]
+__all__ = ["BAND", "moments"]
 
 BAND = 2.0
 """Standard deviations on either side that a band or a ± shows."""
@@ -25,10 +22,3 @@ def moments(model: Model, X: Tensor) -> tuple[Tensor, Tensor]:
         mean = torch.cat([posterior.mean.reshape(-1) for posterior in posteriors])
         variance = torch.cat([posterior.variance.reshape(-1) for posterior in posteriors])
     return mean, variance.clamp_min(0.0).sqrt()
-
-
-def before_data(model: ScaMLGP) -> ScaMLGP:
-    """The prior of Theorem 1 at the learned weights: the same model, told nothing of the test data."""
-    units = Units(model.y_offset, model.y_scale)
-    nothing = Task.empty(d=model.lengthscale.shape[-1])
-    return ScaMLGP(model.task_gps, nothing, units, model.hyperparameters)

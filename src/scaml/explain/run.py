@@ -9,14 +9,13 @@ from botorch.models.model import Model
 from torch import Tensor
 
 from scaml.errors import ScaMLError
-from scaml.explain.moments import before_data, moments
+from scaml.explain.moments import moments
 from scaml.explain.parameters import Parameter, parameters_of, sample
 from scaml.explain.sensitivity import sensitivities
+from scaml.explain.shares import past_parts_of
 from scaml.explain.subject import Subject
 from scaml.methods.base import MetaPrior
-from scaml.methods.gc3p import CopulaProcess
-from scaml.methods.gpbo import GPBOPrior
-from scaml.model.scaml_gp import ScaMLGP
+from scaml.model.protocols import LeaveOneOutModel
 from scaml.tasks.task import Task
 
 __all__ = ["Inapplicable", "Run"]
@@ -73,7 +72,7 @@ class Run:
     @property
     def past(self) -> tuple[str, ...]:
         """Names of the past tasks that the method uses."""
-        return () if isinstance(self.prior, GPBOPrior) else self.prior.names
+        return self.prior.names if self.prior.method.uses_past else ()
 
     @cached_property
     def parameters(self) -> tuple[Parameter, ...]:
@@ -96,13 +95,13 @@ class Run:
         return [self.parameters[i] for i in order.tolist()], self.effects[order].tolist()
 
     @cached_property
-    def before(self) -> ScaMLGP | None:
-        """The test-task's prior at the learned weights; None for methods that have no such thing."""
-        return before_data(self.model) if isinstance(self.model, ScaMLGP) else None
+    def before(self) -> Model | None:
+        """The model without the test data, at the learned weights; None if the model has no such form."""
+        return self.model.before_data() if isinstance(self.model, LeaveOneOutModel) else None
 
     def check_units(self) -> None:
         """Refuse models that do not predict y itself."""
-        if isinstance(self.model, CopulaProcess):
+        if not getattr(self.model, "predicts_y", True):
             raise Inapplicable(
                 f"{self.method} predicts the rank of a value, not the value itself, so there is no "
                 "expected value to show."
@@ -124,7 +123,7 @@ class Run:
         """What to call the prior beside the posterior; empty where there are not both."""
         if self.before is None or not self.task.n:
             return ""
-        past = len(self.before.weights) > 0
+        past = past_parts_of(self.model) is not None
         return "prior: the past tasks, as weighted now" if past else "prior: before any experiment"
 
     @property

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from scaml.explain.run import Inapplicable, Run
-from scaml.explain.shares import Parts
+from scaml.explain.shares import past_parts_of
 from scaml.explain.subject import Subject
 
 __all__ = ["Suggestion", "suggestions"]
@@ -43,7 +43,7 @@ def suggestions(subject: Subject, *, seed: int = 0) -> list[Suggestion]:
         mean, deviation = (values.tolist() for values in run.shown(X))
     except Inapplicable:
         mean = deviation = [None] * len(X)
-    parts = Parts.of(run.model)
+    parts = past_parts_of(run.model)
     found = []
     for i, x in enumerate(X):
         behind = {}

@@ -8,7 +8,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from importlib.metadata import version
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Literal, Self, get_args
 
 import torch
 from botorch.acquisition import AcquisitionFunction
@@ -18,7 +18,7 @@ from torch import Tensor
 from scaml.common.tensor_file import write
 from scaml.common.wording import counted
 from scaml.errors import SettingError, SpaceError, TaskDataError
-from scaml.model.scaml_gp import ScaMLGP
+from scaml.model.protocols import FantasyModel
 from scaml.search.log_nei import NoisyExpectedImprovement
 from scaml.search.ucb import SQRT_BETA, UpperConfidenceBound
 from scaml.tasks.meta_data import MetaData
@@ -29,7 +29,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "MetaPrior",
+    "AcquisitionName",
     "Method",
+    "check_acquisition",
     "check_meta",
     "check_sqrt_beta",
     "check_whole",
@@ -38,15 +40,20 @@ __all__ = [
 ]
 
 
+AcquisitionName = Literal["lognei", "ucb"]
+
+
 class Method(ABC):
     """A way to learn from past tasks. Subclasses are frozen dataclasses of hyperparameters."""
 
-    modular: ClassVar[bool] = False  # whether what is learned of a task is learned from it alone
-    ordered: ClassVar[bool] = False  # whether the order of the past tasks means something
+    modular: ClassVar[bool] = False  # whether each task's state is learned from its own data alone
+    ordered: ClassVar[bool] = False  # whether the order of the past tasks matters
+    uses_past: ClassVar[bool] = True  # False for baselines that ignore the past tasks
     publication: ClassVar[str] = "unpublished"
     cost: ClassVar[str] = "unknown"
     summary: ClassVar[str] = ""
-    sqrt_beta: float | None = SQRT_BETA  # of UCB; None for noisy expected improvement
+    acquisition: AcquisitionName = "ucb"
+    sqrt_beta: float = SQRT_BETA  # √β of UCB
 
     @abstractmethod
     def meta_fit(self, meta: MetaData, *, seed: int = 0, n_jobs: int = 1) -> MetaPrior:
@@ -55,11 +62,15 @@ class Method(ABC):
         Args:
             meta: The past tasks.
             seed: Decides every random draw.
-            n_jobs: Processes to use, -1 for one a core. The result does not depend on it.
+            n_jobs: Processes to use, -1 for one per core. The result does not depend on it.
         """
 
+    def fit_state(self, meta: MetaData, *, seed: int = 0, n_jobs: int = 1) -> dict[str, Tensor]:
+        """What `meta_fit` learns, as tensors, without the prior around them."""
+        return self.meta_fit(meta, seed=seed, n_jobs=n_jobs).state()
+
     def restore(self, meta: MetaData, state: dict[str, Tensor]) -> MetaPrior:
-        """The prior of which `state` is the state: what `load` calls instead of a fit."""
+        """The prior with this state: what `load` calls instead of a fit."""
         raise SettingError(f"A prior of {type(self).__name__} cannot be restored; fit it again.")
 
 
@@ -85,29 +96,28 @@ class MetaPrior(ABC):
         """The model of a new task given its observations so far, which may be none."""
 
     def acquisition(self, model: Model) -> AcquisitionFunction:
-        """The acquisition function whose maximum is evaluated next: UCB with the method's √β.
+        """The acquisition function that the method names; its maximum is evaluated next.
 
-        Of a method without √β, it is noisy expected improvement once there are observations.
+        Before the first observation there is nothing to improve on, and "lognei" is UCB.
         """
-        sqrt_beta = self.method.sqrt_beta
-        if sqrt_beta is not None:
-            return UpperConfidenceBound(model, sqrt_beta=sqrt_beta)
-        if isinstance(model, ScaMLGP) and model.train_targets.numel():
-            return NoisyExpectedImprovement(model)
-        return UpperConfidenceBound(model)
+        if self.method.acquisition == "lognei" and isinstance(model, FantasyModel):
+            (X,) = model.train_inputs
+            if X.numel():
+                return NoisyExpectedImprovement(model)
+        return UpperConfidenceBound(model, sqrt_beta=self.method.sqrt_beta)
 
     def on_table(self, model: Model, table: Tensor) -> tuple[Tensor, Tensor] | None:
         """Mean and variance of the model at the n rows of a table, n each; None to ask the model.
 
-        For priors that keep what does not change between the steps of a search.
+        For priors that keep the meta-tasks' posteriors at the rows between the steps of a search.
         """
         del model, table
         return None
 
     def state(self) -> dict[str, Tensor]:
-        """What was learned, as tensors: all that a file needs beside the method and the meta-data.
+        """What was learned, as tensors: all that a file needs besides the method and the meta-data.
 
-        Of a modular method, every tensor has one row a task.
+        For a modular method, every tensor has one row per task.
         """
         raise SettingError(f"A prior of {type(self.method).__name__} cannot be saved; fit it again.")
 
@@ -132,7 +142,7 @@ class MetaPrior(ABC):
         write_prior(path, self.method, self.meta, self.state(), self.space)
 
     def check_task(self, task: Task) -> None:
-        """Refuse what is not a task of this prior's space."""
+        """Refuse anything that is not a task of this prior's space."""
         if not isinstance(task, Task):
             raise TaskDataError(f"The task is a {type(task).__name__}; give a scaml.Task.")
         if task.d != self.d:
@@ -171,7 +181,7 @@ def write_prior(
 def joined(states: Sequence[dict[str, Tensor]]) -> dict[str, Tensor]:
     """The state of a modular method for the tasks of several priors.
 
-    Rows of unequal length end in infinity: no task has the columns that only another one has.
+    Shorter rows are padded with infinity: a task has no lengthscale in columns that only others have.
     """
 
     def rows(tensors: list[Tensor]) -> Tensor:
@@ -188,7 +198,7 @@ def joined(states: Sequence[dict[str, Tensor]]) -> dict[str, Tensor]:
 
 
 def check_meta(meta: MetaData) -> None:
-    """Refuse what is not meta-data."""
+    """Refuse anything that is not meta-data."""
     if not isinstance(meta, MetaData):
         raise TaskDataError(f"The meta-data are a {type(meta).__name__}; give a scaml.MetaData.")
 
@@ -199,11 +209,19 @@ def check_whole(meta: MetaData, method: str) -> None:
         if not task.whole:
             raise SpaceError(
                 f"Task {name!r} lacks parameters of the space or has others, which {method} cannot "
-                "take; leave the task out, or choose a method of one GP a task, such as ScaML."
+                "take; leave the task out, or choose a method of one GP per task, such as ScaML."
             )
 
 
+def check_acquisition(acquisition: str) -> None:
+    """Refuse an unknown acquisition function."""
+    if acquisition not in get_args(AcquisitionName):
+        raise SettingError(
+            f"acquisition is {acquisition!r}; choose 'lognei', noisy expected improvement, or 'ucb'."
+        )
+
+
 def check_sqrt_beta(sqrt_beta: float) -> None:
-    """Refuse an exploration coefficient that is not one."""
+    """Refuse a √β that is not a finite number of at least 0."""
     if not (isinstance(sqrt_beta, int | float) and math.isfinite(sqrt_beta) and sqrt_beta >= 0):
         raise SettingError(f"sqrt_beta is {sqrt_beta!r}; give a number of at least 0.")

@@ -65,7 +65,7 @@ from scaml.methods.shared.networks import (
     with_state,
 )
 from scaml.methods.shared.plain_gp import fit_plain_gp
-from scaml.model.map_fit import Hyperparameters
+from scaml.model.hyperparameters import Hyperparameters
 from scaml.model.scaml_gp import ScaMLGP
 from scaml.tasks.meta_data import MetaData
 from scaml.tasks.task import Task
@@ -246,6 +246,8 @@ class CopulaProcess(MomentsModel):
         network: μ and σ.
         residual: r given the data, in units of its own.
     """
+
+    predicts_y = False  # but its normal score
 
     def __init__(self, network: PriorNetwork, residual: ScaMLGP) -> None:
         super().__init__(_UNITS, residual.noise)

@@ -16,7 +16,14 @@ from scaml.common.parallel import one_thread
 from scaml.errors import SettingError
 from scaml.gp.kernels import KernelName, check_kernel
 from scaml.gp.units import standardize
-from scaml.methods.base import MetaPrior, Method, check_meta, check_sqrt_beta
+from scaml.methods.base import (
+    AcquisitionName,
+    MetaPrior,
+    Method,
+    check_acquisition,
+    check_meta,
+    check_sqrt_beta,
+)
 from scaml.methods.shared.plain_gp import fit_plain_gp
 from scaml.model.scaml_gp import ScaMLGP
 from scaml.search.ucb import SQRT_BETA
@@ -32,21 +39,25 @@ class GPBO(Method):
 
     Args:
         kernel: "se" or "matern52".
-        sqrt_beta: √β of the acquisition function, UCB; None for noisy expected improvement, which makes
-            a comparison with `ScaML()` one of the models alone.
+        acquisition: "ucb", as in the paper, or "lognei", noisy expected improvement: a comparison with
+            `ScaML()` is then one of the models alone.
+        sqrt_beta: √β of UCB.
     """
 
     publication: ClassVar[str] = "the paper's baseline without any past"
     cost: ClassVar[str] = "no meta-fit; a step grows with n_t³"
     summary: ClassVar[str] = "A plain GP on the new task alone."
 
+    uses_past: ClassVar[bool] = False
+
     kernel: KernelName = "se"
-    sqrt_beta: float | None = SQRT_BETA
+    acquisition: AcquisitionName = "ucb"
+    sqrt_beta: float = SQRT_BETA
 
     def __post_init__(self) -> None:
         check_kernel(self.kernel)
-        if self.sqrt_beta is not None:
-            check_sqrt_beta(self.sqrt_beta)
+        check_acquisition(self.acquisition)
+        check_sqrt_beta(self.sqrt_beta)
 
     def meta_fit(self, meta: MetaData, *, seed: int = 0, n_jobs: int = 1) -> GPBOPrior:
         """Remember the space; the past is not used."""
@@ -64,7 +75,7 @@ class GPBOPrior(MetaPrior):
 
     method: GPBO
     dimension: int
-    past: MetaData | None = None  # only remembered: a plain GP needs no past at all
+    past: MetaData | None = None  # kept for its names; a plain GP does not use it
 
     @property
     def names(self) -> tuple[str, ...]:

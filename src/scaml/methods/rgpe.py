@@ -58,8 +58,8 @@ from scaml.methods.base import check_sqrt_beta
 from scaml.methods.shared.ensemble import Ensemble
 from scaml.methods.shared.modular import ModularMethod, ModularPrior
 from scaml.methods.shared.plain_gp import fit_plain_gp
+from scaml.model.normalization import SeenPast
 from scaml.model.scaml_gp import ScaMLGP
-from scaml.tasks.meta_data import MetaData
 from scaml.tasks.task import Task
 
 __all__ = ["RGPE", "LeftOut", "RGPEPrior", "own_loss", "rank_weights", "ranking_loss"]
@@ -99,8 +99,8 @@ class RGPE(ModularMethod["RGPEPrior"]):
             raise SettingError(f"guard is {self.guard!r}; give True or False.")
         check_sqrt_beta(self.sqrt_beta)
 
-    def prior(self, meta: MetaData, task_gps: TaskGPs) -> RGPEPrior:
-        return RGPEPrior(self, meta, task_gps)
+    def prior(self, past: SeenPast, task_gps: TaskGPs) -> RGPEPrior:
+        return RGPEPrior(self, past.meta, task_gps)
 
 
 @dataclass(frozen=True, eq=False)

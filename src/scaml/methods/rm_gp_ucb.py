@@ -54,8 +54,8 @@ from scaml.gp.units import Units, standardize
 from scaml.methods.base import check_sqrt_beta
 from scaml.methods.shared.modular import ModularMethod, ModularPrior
 from scaml.methods.shared.plain_gp import fit_plain_gp
-from scaml.model.map_fit import Hyperparameters
-from scaml.model.normalization import Levels
+from scaml.model.hyperparameters import Hyperparameters
+from scaml.model.normalization import Levels, SeenPast
 from scaml.model.scaml_gp import ScaMLGP
 from scaml.tasks.meta_data import MetaData
 from scaml.tasks.task import Task
@@ -114,8 +114,8 @@ class RMGPUCB(ModularMethod["RMGPUCBPrior"]):
             raise SettingError(f"gap is {self.gap!r}; choose 'mean' or 'maximum'.")
         check_sqrt_beta(self.sqrt_beta)
 
-    def prior(self, meta: MetaData, task_gps: TaskGPs) -> RMGPUCBPrior:
-        return RMGPUCBPrior(self, meta, task_gps, _Past.of(meta, task_gps))
+    def prior(self, past: SeenPast, task_gps: TaskGPs) -> RMGPUCBPrior:
+        return RMGPUCBPrior(self, past.meta, task_gps, _Past.of(past.meta, task_gps))
 
 
 class _Past(NamedTuple):

@@ -1,7 +1,7 @@
 """ScaML-GP (Tighineanu et al., AISTATS 2024).
 
-One exact GP a past task; their weighted sum plus a residual GP is the prior of the new one.
-Algorithm 1 of the paper: `ScaML.meta_fit` is its line 2, `ScaMLPrior.condition` its lines 3 to 5.
+One exact GP per past task; their weighted sum plus a residual GP is the prior of the new task.
+`ScaML.meta_fit` is line 2 of Algorithm 1, `ScaMLPrior.condition` its lines 3 to 5.
 """
 
 from __future__ import annotations
@@ -19,19 +19,20 @@ from scaml.gp.hyperpriors import TEST_TASK
 from scaml.gp.kernels import KernelName, check_kernel
 from scaml.gp.map_fit import STARTS
 from scaml.gp.task_gps import TaskGPs
-from scaml.gp.units import Units
-from scaml.methods.base import check_sqrt_beta
+from scaml.methods.base import AcquisitionName, check_acquisition, check_sqrt_beta
 from scaml.methods.shared.modular import ModularMethod, ModularPrior
-from scaml.model.map_fit import Beliefs, Cache, fit_weights
+from scaml.model.algorithm1 import learn_new_task
+from scaml.model.hyperparameters import ThetaPriors
 from scaml.model.normalization import (
     Levels,
     NormalizationName,
     Scaling,
+    SeenPast,
     check_normalization,
-    clip_tail,
     normalize,
 )
 from scaml.model.past_similarity import PastSimilarity
+from scaml.model.protocols import TableModel
 from scaml.model.scaml_gp import ScaMLGP
 from scaml.model.table_cache import TableCache
 from scaml.model.weight_priors import WeightsName, check_weights, weight_prior
@@ -54,20 +55,22 @@ class ScaML(ModularMethod["ScaMLPrior"]):
             "pooled", or the paper's "union".
         weights: "shared" around a common value, "positive" with the paper's Γ(1, 1), or "signed" with
             N(0, 1).
-        sqrt_beta: √β of the acquisition function, UCB (the paper's is 3). None for noisy expected
-            improvement, which has nothing to set; before the first observation that is UCB, too.
-        residual: How large and how smooth the difference from the past is expected to be: "past", as
-            the past tasks differ from each other, or "paper", the log-normals of its appendix.
+        acquisition: "lognei", noisy expected improvement (UCB before the first observation), or "ucb",
+            as in the paper.
+        sqrt_beta: √β of UCB; the paper's is 3.
+        residual: Prior of the residual kernel: "past", from how the past tasks differ from each other,
+            or "paper", the log-normals of its appendix.
     """
 
     publication: ClassVar[str] = "Tighineanu et al., AISTATS 2024"
-    cost: ClassVar[str] = "one exact GP a task; a step grows with M n_t² + n_t³"
+    cost: ClassVar[str] = "one exact GP per task; a step grows with M n_t² + n_t³"
     summary: ClassVar[str] = "A joint GP: weighted task posteriors plus a residual, weights by MAP."
 
     kernel: KernelName = "se"
     normalization: NormalizationName = "clipped"
     weights: WeightsName = "shared"
-    sqrt_beta: float | None = None
+    acquisition: AcquisitionName = "lognei"
+    sqrt_beta: float = SQRT_BETA
     residual: ResidualName = "past"
 
     def __post_init__(self) -> None:
@@ -76,34 +79,35 @@ class ScaML(ModularMethod["ScaMLPrior"]):
         check_weights(self.weights)
         if self.residual not in get_args(ResidualName):
             raise SettingError(f"residual is {self.residual!r}; choose 'past' or 'paper'.")
-        if self.sqrt_beta is not None:
-            check_sqrt_beta(self.sqrt_beta)
+        check_acquisition(self.acquisition)
+        check_sqrt_beta(self.sqrt_beta)
 
     @classmethod
     def paper(cls) -> Self:
         """The setting of the paper, to the letter."""
         return cls(
-            "se", normalization="union", weights="positive", residual="paper", sqrt_beta=SQRT_BETA
+            kernel="se",
+            normalization="union",
+            weights="positive",
+            acquisition="ucb",
+            sqrt_beta=3.0,
+            residual="paper",
         )
 
-    def prior(self, meta: MetaData, task_gps: TaskGPs) -> ScaMLPrior:
-        levels = Levels.of_best if self.normalization == "clipped" else Levels.of
-        beliefs = self._beliefs(meta, task_gps)
-        return ScaMLPrior(self, meta, task_gps, levels([task.y for task in meta]), beliefs)
+    def seen(self, meta: MetaData) -> SeenPast:
+        """With bad values clipped, if the normalization says so."""
+        return SeenPast.clipped(meta) if self.normalization == "clipped" else SeenPast.of(meta)
 
-    def _beliefs(self, meta: MetaData, task_gps: TaskGPs) -> Beliefs:
-        """What holds of every new task."""
+    def prior(self, past: SeenPast, task_gps: TaskGPs) -> ScaMLPrior:
+        return ScaMLPrior(self, past.meta, task_gps, past.levels, self._theta_priors(past, task_gps))
+
+    def _theta_priors(self, past: SeenPast, task_gps: TaskGPs) -> ThetaPriors:
+        """p(θ_t), as far as it is the same for every new task."""
         if self.residual == "paper":
-            return Beliefs(weight_prior(self.weights), TEST_TASK)
-        alike = PastSimilarity.of(self.seen(meta), task_gps)
+            return ThetaPriors(weight_prior(self.weights), TEST_TASK)
+        alike = PastSimilarity.of(past.seen, task_gps)
         share = float(alike.share), float(alike.share_spread)
-        return Beliefs(weight_prior(self.weights, *share), alike.kernel_priors())
-
-    def seen(self, meta: MetaData) -> MetaData:
-        """With bad values clipped, if so asked."""
-        if self.normalization != "clipped":
-            return meta
-        return meta.with_values([clip_tail(task.y) for task in meta])
+        return ThetaPriors(weight_prior(self.weights, *share), alike.kernel_priors())
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +116,7 @@ class ScaMLPrior(ModularPrior):
 
     method: ScaML
     levels: Levels
-    beliefs: Beliefs
+    theta_priors: ThetaPriors
     starts: int = STARTS  # of the search for the test-task's hyperparameters
     tables: TableCache = field(default_factory=TableCache, repr=False)
 
@@ -121,22 +125,14 @@ class ScaMLPrior(ModularPrior):
         self.check_task(task)
         seed = check_seed(seed)
         with one_thread():
-            scaling, cache, beliefs = self.prepare(task)
-            kernel = self.method.kernel
-            theta, factor = fit_weights(kernel, cache, beliefs, seed=seed, n_starts=self.starts)
-            return ScaMLGP(self.task_gps, task, Units(scaling.offset, factor * scaling.scale), theta)
+            scaling, priors = self.prepare(task)
+            return learn_new_task(self.task_gps, task, scaling, priors, seed=seed, n_starts=self.starts)
 
-    def prepare(self, task: Task) -> tuple[Scaling, Cache, Beliefs]:
-        """Units, line 3 of Algorithm 1 and p(θ_t): all that the likelihood of the task needs."""
+    def prepare(self, task: Task) -> tuple[Scaling, ThetaPriors]:
+        """Units of the task and p(θ_t): our level and scale depend on both."""
         scaling = normalize(self.method.normalization, task.y, self.levels)
-        mean, covariance = self.task_gps.posterior(task.X)
-        z = (task.y - scaling.offset) / scaling.scale
-        cache = Cache(X=task.X, z=z, mean=mean, covariance=covariance.flatten(1))
-        return scaling, cache, replace(self.beliefs, level=float(scaling.level), spread=scaling.spread)
+        priors = replace(self.theta_priors, level=float(scaling.level), spread=scaling.spread)
+        return scaling, priors
 
     def on_table(self, model: Model, table: Tensor) -> tuple[Tensor, Tensor] | None:
-        """From the meta-tasks at the rows, which are computed once for a table."""
-        if not (isinstance(model, ScaMLGP) and model.task_gps is self.task_gps and model.one_design):
-            return None
-        rows = self.tables.rows(self.task_gps, table)
-        return None if rows is None else model.on_rows(rows)
+        return model.on_table(self.tables, table) if isinstance(model, TableModel) else None

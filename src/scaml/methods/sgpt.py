@@ -39,7 +39,7 @@ from scaml.methods.base import check_sqrt_beta
 from scaml.methods.shared.ensemble import Ensemble
 from scaml.methods.shared.modular import ModularMethod, ModularPrior
 from scaml.methods.shared.plain_gp import fit_plain_gp
-from scaml.tasks.meta_data import MetaData
+from scaml.model.normalization import SeenPast
 from scaml.tasks.task import Task
 
 __all__ = ["SGPT", "SGPTPrior", "discordance", "epanechnikov"]
@@ -70,8 +70,8 @@ class SGPT(ModularMethod["SGPTPrior"]):
             raise SettingError(f"rho is {self.rho!r}; give a positive number.")
         check_sqrt_beta(self.sqrt_beta)
 
-    def prior(self, meta: MetaData, task_gps: TaskGPs) -> SGPTPrior:
-        return SGPTPrior(self, meta, task_gps)
+    def prior(self, past: SeenPast, task_gps: TaskGPs) -> SGPTPrior:
+        return SGPTPrior(self, past.meta, task_gps)
 
 
 @dataclass(frozen=True, eq=False)

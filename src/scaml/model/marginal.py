@@ -1,13 +1,13 @@
-r"""Mean and variance of `ScaMLGP` at single points, which is what a search asks for thousands of times.
+r"""Mean and variance of `ScaMLGP` at single points: a search asks for thousands of them.
 
-Every kernel matrix of the formulas in `scaml_gp` comes from one product and one pass: the points of
-meta-task m and of the test-task are the columns of one array, so that
+One product and one pass give every kernel matrix in the formulas of `scaml_gp`: the points of meta-task m
+and of the test-task are the columns of one array. So
 
 $$\mu_t(x) = \sum_m u_m(x)^T b_m + k(x, X_t) \gamma, \qquad
 \sigma_t^2(x) = k_t(x, x) + \sum_m (w_m^2 k_m(x, x) - |u_m(x)|^2) - |L_t^{-1} k(X_t, x)|^2$$
 
-cost less, with their gradients, than through the general formulas. Several vectors of values at X_t
-(fantasies) share everything but γ.
+and their gradients cost less than through the general formulas. Fantasies, which are several vectors of
+values at X_t, differ in γ alone.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ __all__ = ["Marginal"]
 
 @dataclass(frozen=True, eq=False)
 class Marginal:
-    """What mean and variance at a point need, before units.
+    """What mean and variance at a point need, in standardized units.
 
-    M counts the tasks with a weight, K the stationary kernels: theirs and those of the residual.
+    M counts the tasks with a weight. K counts the stationary kernels: theirs and those of the residual.
     """
 
     kernel: KernelName
@@ -61,7 +61,7 @@ class Marginal:
         points[:M, :N] = tasks.X
         points[:, N:, : tasks.d] = X
         right = right_factor(points * widths)
-        # Queries are 0 in the columns that only past tasks have: those count in |b|² alone.
+        # Queries are 0 in the columns that only past tasks have, so these columns enter |b|² alone.
         right = torch.cat([right[..., : tasks.d], right[..., D:]], dim=-1)
         linear = torch.cat([b[None], phi]).view(1 + len(X), M, N).permute(1, 2, 0).contiguous()
         return cls(

@@ -1,25 +1,27 @@
-r"""How y is brought to the units of the model: $y = \text{offset} + \text{scale} \cdot z$.
+r"""Offset and scale of y: $y = \text{offset} + \text{scale} \cdot z$.
 
-A meta-task is standardized by its own mean and deviation. The test-task cannot be, because its few
-values say little about either; appendix C.1 takes both from all data together ("union"). Where tasks
-differ in level, that squeezes y_t into a corner. With W the mean within-task variance and B the
-variance of the tasks' means:
+A meta-task is standardized by its own mean and standard deviation. The few values of the test-task do not
+determine either. Appendix C.1 computes both from all data together ("union"); if tasks differ in level,
+y_t then covers a small part of the range of z. With W the mean within-task variance and B the variance of
+the tasks' means:
 
 - "pooled" scales by √W and centers on the test-task's mean, shrunk towards the mean of the tasks' means
-  by $B / (B + W / n_t)$: the best linear guess of its level, were its points drawn at random.
-- "level" makes the level a random effect of the model, $b \sim N(0, B)$, integrated out: points that a
-  search has chosen because they promise much are not taken for ordinary ones.
-- "learned" learns the scale as well, whose logarithm is normal with mean and variance of the tasks' log
-  deviations: real tasks differ in it by factors of ten.
-- "clipped" is "learned" with bad values clipped in the past tasks (`clip_tail`), whose level and scale
-  are those of their best thirds.
+  by $B / (B + W / n_t)$: the best linear estimate of its level if its points were drawn at random.
+- "level" makes the level a random effect of the model, $b \sim N(0, B)$, and integrates it out: a search
+  chooses promising points, and their mean is not the level of the task.
+- "learned" also learns the scale. Its logarithm is normal with the mean and variance of the tasks' log
+  deviations: the scales of real tasks differ by factors of ten.
+- "clipped" is "learned" with bad values of the past tasks clipped (`clip_tail`). Level and scale are
+  those of the tasks' best thirds.
 
-One past task says nothing of B; it is then taken as W.
+One past task does not determine B; W is used instead.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal, NamedTuple, get_args
 
 import torch
@@ -28,11 +30,14 @@ from torch import Tensor
 from scaml.errors import SettingError
 from scaml.gp.gaussian_copula import gaussian_copula
 from scaml.gp.units import SMALLEST_SCALE, Units, deviation_of, first_positive, rounded
+from scaml.tasks.meta_data import MetaData
 
 __all__ = [
+    "Clipped",
     "Levels",
     "NormalizationName",
     "Scaling",
+    "SeenPast",
     "check_normalization",
     "clip_tail",
     "normalize",
@@ -40,20 +45,20 @@ __all__ = [
 
 NormalizationName = Literal["clipped", "learned", "level", "pooled", "union"]
 
-_UNKNOWN_LEVEL = 100.0  # variance, in squared scales, of a level of which nothing is known
-_ONE_TASK_SPREAD = 1.0  # of log scale, where one task says nothing of it
+_UNKNOWN_LEVEL = 100.0  # variance, in squared scales, of an unknown level
+_ONE_TASK_SPREAD = 1.0  # standard deviation of the log scale if there is one past task
 _LEAST_SPREAD = 0.3
-# The fewer values keep their distances, the less is known of places that are best for some past tasks
-# and terrible for others; the more do, the more the tails of real losses hide the best points.
-_BEST_THIRD = 2.0 / 3.0  # where the best third begins,
-_Z_BEST_THIRD = 0.430727299295457  # and where that of a normal variable does
+# A smaller share would forget the points that are best for some past tasks and terrible for others; with a
+# larger one the long tails of real losses hide the best points.
+_BEST_THIRD = 2.0 / 3.0  # the quantile at which the best third begins
+_Z_BEST_THIRD = 0.430727299295457  # the same quantile of the standard normal
 
 
 class Scaling(NamedTuple):
-    """What is believed of the units before the fit: y = offset + e^s scale * (z + level).
+    """Prior of the units before the fit: y = offset + e^s scale * (z + level).
 
-    s ~ N(0, spread²), and 0 where there is no spread; the level, of variance `level` in units of
-    scale², is integrated out.
+    s ~ N(0, spread²), or s = 0 if the spread is 0. The level has variance `level`, in units of scale²,
+    and is integrated out.
     """
 
     offset: Tensor
@@ -63,7 +68,7 @@ class Scaling(NamedTuple):
 
 
 def check_normalization(normalization: str) -> None:
-    """Refuse a normalization that scaml does not have."""
+    """Refuse an unknown normalization."""
     if normalization not in get_args(NormalizationName):
         names = ", ".join(map(repr, get_args(NormalizationName)))
         raise SettingError(f"normalization is {normalization!r}; choose one of {names}.")
@@ -85,23 +90,8 @@ class Levels(NamedTuple):
             torch.stack([deviation_of(y) for y in values]),
         )
 
-    @classmethod
-    def of_best(cls, values: Sequence[Tensor]) -> Levels:
-        """Of every task's clipped values, put back into the units of its best third.
-
-        Those are the values that a search is about, untouched by a few terrible ones.
-        """
-        lines = [_best_third(y) for y in values]
-        clipped = [clip_tail(y) for y in values]
-        return cls.of(
-            [
-                least + slope * (z - _Z_BEST_THIRD)
-                for (least, slope), z in zip(lines, clipped, strict=True)
-            ]
-        )
-
     def within_and_between(self) -> tuple[Tensor, Tensor]:
-        """W and B. One past task says nothing of B; it is then taken as W."""
+        """W and B; B is W if there is one past task."""
         within = self.deviation.square().mean()
         return within, deviation_of(self.mean).square() if len(self.mean) > 1 else within
 
@@ -115,25 +105,66 @@ def normalize(normalization: NormalizationName, y: Tensor, levels: Levels) -> Sc
     return _random_effect(y, levels, learned=normalization != "level")
 
 
-def _best_third(y: Tensor) -> tuple[Tensor, Tensor]:
-    """Where the best third of y begins, and the slope of y over its Gaussian copula above that."""
-    z, least = gaussian_copula(y), torch.quantile(y, _BEST_THIRD)
-    better = (y > least) & (z > _Z_BEST_THIRD)
-    above = z[better] - _Z_BEST_THIRD
-    slope = (above * (y[better] - least)).sum() / above.square().sum().clamp_min(SMALLEST_SCALE)
-    return least, rounded(slope, y.abs().max())
+class Clipped(NamedTuple):
+    """One task's values in the units of its best third, bad ones clipped: y = least + slope (z - z_0)."""
+
+    z: Tensor  # n
+    least: Tensor  # where the best third begins
+    slope: Tensor  # of y over its Gaussian copula above that
+
+    @property
+    def values(self) -> Tensor:
+        """The clipped values in the units of y, n."""
+        return self.least + self.slope * (self.z - _Z_BEST_THIRD)
 
 
-def clip_tail(y: Tensor) -> Tensor:
-    """y in the units of its best third; what is worse, no further down than by its rank.
+def clip_tail(y: Tensor) -> Clipped:
+    """Clip the values below the best third at their normal score.
 
-    Losses of real tasks have tails that hide all differences between good points, while those of others
-    have peaks that ranks would level: distances between good points stay as they are.
+    Losses of real tasks have long tails that hide the differences between good points, and other tasks
+    have peaks that ranks would level. So distances between good points are kept.
     """
-    least, slope = _best_third(y)
+    copula, least = gaussian_copula(y), torch.quantile(y, _BEST_THIRD)
+    better = (y > least) & (copula > _Z_BEST_THIRD)
+    above = copula[better] - _Z_BEST_THIRD
+    slope = (above * (y[better] - least)).sum() / above.square().sum().clamp_min(SMALLEST_SCALE)
+    slope = rounded(slope, y.abs().max())
     z = _Z_BEST_THIRD + (y - least) / first_positive(slope, deviation_of(y), y.abs().max())
-    ranked = gaussian_copula(y).clamp_max(_Z_BEST_THIRD)
-    return torch.where(z < _Z_BEST_THIRD, torch.maximum(z, ranked), z)
+    ranked = copula.clamp_max(_Z_BEST_THIRD)
+    clipped = torch.where(z < _Z_BEST_THIRD, torch.maximum(z, ranked), z)
+    return Clipped(clipped, least, slope)
+
+
+@dataclass(frozen=True, eq=False)
+class SeenPast:
+    """The past tasks as their GPs see them.
+
+    Args:
+        meta: The past tasks as they are.
+        seen: The same tasks with the values that the GPs are fitted to.
+        values: Every task's values in units of y, from which a new task's level and scale are learned.
+    """
+
+    meta: MetaData
+    seen: MetaData
+    values: Sequence[Tensor]
+
+    @classmethod
+    def of(cls, meta: MetaData) -> SeenPast:
+        """As they are."""
+        return cls(meta, meta, [task.y for task in meta])
+
+    @classmethod
+    def clipped(cls, meta: MetaData) -> SeenPast:
+        """With bad values clipped."""
+        tasks = [clip_tail(task.y) for task in meta]
+        seen = meta.with_values([task.z for task in tasks])
+        return cls(meta, seen, [task.values for task in tasks])
+
+    @cached_property
+    def levels(self) -> Levels:
+        """Size, mean and deviation of every task."""
+        return Levels.of(self.values)
 
 
 def _union(y: Tensor, levels: Levels) -> Units:
@@ -152,10 +183,10 @@ def _pooled(y: Tensor, levels: Levels) -> Units:
     within, between = levels.within_and_between()
     offset = levels.mean.mean()
     if len(y):
-        # Where neither varies, any trust gives the same offset.
+        # If neither varies, any trust gives the same offset.
         trust = between / (between + within / len(y)) if between + within > 0 else 1.0
         offset = offset + trust * (y.mean() - offset)
-    # Past tasks that are all constant have no scale to give: take what else there is.
+    # If all past tasks are constant they have no scale: take the next that is positive.
     return Units(offset, first_positive(within.sqrt(), between.sqrt(), deviation_of(y), offset.abs()))
 
 
@@ -172,8 +203,8 @@ def _random_effect(y: Tensor, levels: Levels, *, learned: bool) -> Scaling:
             scale = varied.mean().exp()
         if len(varied) > 1:
             spread = float((_one_more(varied) + _LEAST_SPREAD**2).sqrt())
-    # What exceeds a level that nobody knows is only a burden on the digits of K: that part is settled
-    # by the mean of y_t, shrunk as in "pooled".
+    # A larger variance of the level would only cost digits of K: the mean of y_t, shrunk as in "pooled",
+    # settles the rest.
     known = torch.minimum(between, _UNKNOWN_LEVEL * scale.square())
     offset = levels.mean.mean()
     if len(y):
@@ -182,6 +213,6 @@ def _random_effect(y: Tensor, levels: Levels, *, learned: bool) -> Scaling:
 
 
 def _one_more(values: Tensor) -> Tensor:
-    """The variance to expect of one more value, which the mean of a few does not know well."""
+    """The predictive variance of one more value: few values do not determine their mean well."""
     n = len(values)
     return values.var() * (1.0 + 1.0 / n) * (n + 1.0) / (n - 1.0)

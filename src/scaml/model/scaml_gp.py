@@ -4,13 +4,13 @@ Theorem 1 says that the test-task, given the meta-data, is a GP with
 
 $$m(x) = \sum_m w_m \mu_m(x), \qquad k(x, x') = k_t(x, x') + \sum_m w_m^2 \Sigma_m(x, x').$$
 
-With the features $\phi(x) = (w_m L_m^{-1} k_m(X_m, x))_m$ of the meta-tasks this reads
+(`theorem1` has this form.) With the features $\phi(x) = (w_m L_m^{-1} k_m(X_m, x))_m$ and b, the stacked
+$L_m^{-1} y_m$, the same prior is
 
 $$m(x) = \phi(x)^T b, \qquad k(x, x') = k_t(x, x') + \sum_m w_m^2 k_m(x, x') - \phi(x)^T \phi(x'),$$
 
-b stacking $L_m^{-1} y_m$: a sum of stationary kernels less an inner product. Conditioning on D_t
-(equation 1) appends further features $L_t^{-1} k(X_t, x)$ and changes nothing else. Tasks whose weight
-is exactly 0 drop out, which is exact.
+a sum of stationary kernels minus an inner product. Conditioning on D_t (equation 1) appends the features
+$L_t^{-1} k(X_t, x)$ and changes nothing else. Tasks of weight 0 are left out, which is exact.
 """
 
 from __future__ import annotations
@@ -33,23 +33,27 @@ from scaml.gp.linalg import cholesky
 from scaml.gp.posterior import check_outputs, likelihood_of, posterior_of
 from scaml.gp.task_gps import TaskGPs
 from scaml.gp.units import Units
-from scaml.model.map_fit import Hyperparameters
+from scaml.model.hyperparameters import Hyperparameters
 from scaml.model.marginal import Marginal
-from scaml.model.table_cache import TaskPosteriorsOnTable
+from scaml.model.past_parts import PastParts
+from scaml.model.table_cache import TableCache
+from scaml.model.theorem1 import prior_covariance, prior_mean
 from scaml.tasks.task import Task
 
 __all__ = ["ScaMLGP"]
 
 _LEAST_VARIANCE = 1e-12  # of the prior variance
+# Variance of f at points where it is known: without it, draws at repeated points have no Cholesky factor.
+_KNOWN_NOISE = 1e-8
 
 
 class ScaMLGP(GPyTorchModel, FantasizeMixin):
-    """The test-task given meta-data and test data; also with no test data at all.
+    """The test-task given meta-data and test data; the test data may be empty.
 
-    y = y_offset + y_scale (Σ w_m f_m + f_t + noise). Everything that goes in or out is in the units
-    of y; `lengthscale`, `outputscale` and `level`, the variance of a constant, are of the residual
-    kernel k_t, and like `noise` standardized. The model computes in float64 on the CPU: `.to()` leaves
-    it as it is.
+    y = y_offset + y_scale (Σ w_m f_m + f_t + noise). Inputs and outputs are in the units of y.
+    `lengthscale`, `outputscale` and `level` (the variance of a constant) belong to the residual kernel
+    k_t; they and `noise` are standardized. The model computes in float64 on the CPU: `.to()` has no
+    effect.
 
     Args:
         task_gps: The meta-tasks' posteriors.
@@ -101,7 +105,7 @@ class ScaMLGP(GPyTorchModel, FantasizeMixin):
         self._observe()
 
     def _observe(self) -> None:
-        """The part of it that depends on y_t and its noise."""
+        """The part of the conditioning that depends on y_t and its noise."""
         K = self._covariance + torch.diag_embed(self.noise + self._extra_noise)
         L = cholesky(K, "the test-task")
         identity = torch.eye(K.shape[-1], dtype=K.dtype).expand_as(L)
@@ -138,7 +142,7 @@ class ScaMLGP(GPyTorchModel, FantasizeMixin):
             return mean, variance[:, None, None]
         phi, further, stationary = self._all_features(X)
         mean = (phi @ self._b.unsqueeze(-1) + stationary @ self._gamma.unsqueeze(-1)).squeeze(-1)
-        if X.shape[-2] == 1:  # what acquisition functions mostly ask for needs no q x q product
+        if X.shape[-2] == 1:  # the usual request of an acquisition function needs no q x q product
             gained = phi.square().sum(-1, keepdim=True) + further.square().sum(-1, keepdim=True)
             return mean, (self._scales.sum() - gained).clamp_min(self._floor)
         covariance = self._stationary(X, X) - phi @ phi.mT - further @ further.mT
@@ -158,13 +162,13 @@ class ScaMLGP(GPyTorchModel, FantasizeMixin):
 
     @property
     def _floor(self) -> float:
-        """Rounding can take a variance below 0 at a point that is known exactly."""
+        """The least variance: rounding can give a negative one at a point that is known exactly."""
         return _LEAST_VARIANCE * float(self._scales.sum())
 
     def _at_points(self, X: Tensor) -> tuple[Tensor, Tensor]:
         """Means, `n x s` for s fantasies or one, and variance, n, at single points, `n x d`."""
         if self._marginal is None:
-            with torch.inference_mode(False):  # a caller's mode must not outlive the call
+            with torch.inference_mode(False):  # the tensors outlive the caller's inference mode
                 self._marginal = Marginal.of(
                     self._tasks,
                     self._X,
@@ -188,12 +192,32 @@ class ScaMLGP(GPyTorchModel, FantasizeMixin):
         mean, variance = self._at_points(X.to(self._X))
         return self.y_offset + self.y_scale * mean, self.y_scale.square() * variance
 
-    def on_rows(self, rows: TaskPosteriorsOnTable) -> tuple[Tensor, Tensor]:
-        """Posterior mean and variance, n each, at the n rows of a table, in the units of y.
+    def draws(self, nodes: Tensor) -> Tensor:
+        """Values of f at X_t, `S x n`, in the units of y, from standard normal nodes, `S x n`."""
+        mean, covariance = self.moments(self._X)
+        jitter = _KNOWN_NOISE * torch.eye(len(self._X), dtype=self._X.dtype)
+        L = cholesky(covariance + jitter, "the draws")
+        return self.y_offset + self.y_scale * (mean + nodes @ L.mT)
 
-        Theorem 1 and equation 1 as they stand, from what is kept of the meta-tasks. Of a model of s
-        fantasies the mean is `n x s`.
+    def revealed(self, values: Tensor) -> ScaMLGP:
+        """The model that knows f at X_t, `S x n` in the units of y: one fantasy per row."""
+        new = self._copy()
+        new._y = values
+        new._extra_noise = _KNOWN_NOISE - self.noise.expand(self._X.shape[:-1])
+        new._observe()
+        return new
+
+    def on_table(self, cache: TableCache, table: Tensor) -> tuple[Tensor, Tensor] | None:
+        """Mean and variance, n each, at the rows of a table, in the units of y; None if not kept.
+
+        Theorem 1 and equation 1 as they stand, from the meta-tasks' posteriors at the rows, which do
+        not change between the steps of a search. Of S fantasies the mean is `n x S`.
         """
+        if self._X.ndim > 2:  # fantasies at designs of their own have no K in common
+            return None
+        rows = cache.rows(self.task_gps, table)
+        if rows is None:
+            return None
         w, active = self.weights, self.weights.nonzero().flatten()
         a, b = self._X / self.lengthscale, rows.table / self.lengthscale
         R = correlation(self.task_gps.kernel, squared_distance(a, b))
@@ -207,6 +231,38 @@ class ScaMLGP(GPyTorchModel, FantasizeMixin):
         prior = w.square() @ rows.variance + self.outputscale + self.level
         variance = (prior - (self._root @ cross).square().sum(0)).clamp_min(self._floor)
         return self.y_offset + self.y_scale * mean, self.y_scale.square() * variance
+
+    def past_parts(self) -> PastParts | None:
+        """The terms of Theorem 1, in the units of y; None without a past task."""
+        if not len(self.weights):
+            return None
+
+        def rest(X: Tensor) -> tuple[Tensor, Tensor]:
+            return X.new_zeros(len(X)), (self.outputscale + self.level).expand(len(X))
+
+        units = Units(self.y_offset, self.y_scale)
+        return PastParts(self.task_gps, self.weights, units, rest, of_prior=True)
+
+    def before_data(self) -> ScaMLGP:
+        """The prior of Theorem 1 at the learned weights: the same model without the test data."""
+        units = Units(self.y_offset, self.y_scale)
+        nothing = Task.empty(d=self.lengthscale.shape[-1])
+        return ScaMLGP(self.task_gps, nothing, units, self.hyperparameters)
+
+    def leave_one_out(self) -> tuple[Tensor, Tensor]:
+        r"""Mean and standard deviation, n each, of every observation given all others, in units of y.
+
+        At the hyperparameters of all n observations, with $K = k(X_t, X_t) + \sigma_t^2 I$ and
+        $\alpha = K^{-1} (z - m(X_t))$: mean $z_j - \alpha_j / [K^{-1}]_{jj}$, variance
+        $1 / [K^{-1}]_{jj}$.
+        """
+        theta, X = self.hyperparameters, self._X
+        K = prior_covariance(self.task_gps, theta, X) + torch.diag(self.noise.expand(len(X)))
+        inverse = torch.cholesky_inverse(cholesky(K, "the test-task"))
+        residual = (self._y - self.y_offset) / self.y_scale - prior_mean(self.task_gps, theta, X)
+        precision = inverse.diagonal()
+        mean = self._y - self.y_scale * (inverse @ residual) / precision
+        return mean, self.y_scale * precision.rsqrt()
 
     def posterior(
         self,
@@ -268,18 +324,6 @@ class ScaMLGP(GPyTorchModel, FantasizeMixin):
         new._condition()
         return new
 
-    def revealed(self, values: Tensor, noise: float) -> ScaMLGP:
-        """This model if other values had been observed at X_t: one of s fantasies.
-
-        Args:
-            values: `s x n`, in the units of y.
-            noise: Variance of theirs, standardized.
-        """
-        new = self._copy()
-        new._y, new._extra_noise = values, noise - self.noise.expand(self._X.shape[:-1])
-        new._observe()
-        return new
-
     def _copy(self) -> ScaMLGP:
         new = copy(self)
         new._buffers = dict(self._buffers)
@@ -303,11 +347,6 @@ class ScaMLGP(GPyTorchModel, FantasizeMixin):
     def batch_shape(self) -> torch.Size:
         """The fantasies' batch; empty for a fitted model."""
         return self._y.shape[:-1]
-
-    @property
-    def one_design(self) -> bool:
-        """Whether all fantasies, if there are any, have the same X_t, and so the same K."""
-        return self._X.ndim == 2
 
     @property
     def train_inputs(self) -> tuple[Tensor]:

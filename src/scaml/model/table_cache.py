@@ -1,7 +1,7 @@
-r"""The meta-tasks at the rows of a table, where one study asks again and again.
+r"""The meta-tasks' posteriors at the rows of a table, kept between the steps of a search.
 
-Posterior means and variances of the meta-tasks at the rows never change; a new observation x adds one
-row of covariances $\Sigma_m(x, \cdot)$. What remains of a step are sums over tasks.
+Means and variances of the meta-tasks at the rows never change. A new observation x adds one row of
+covariances $\Sigma_m(x, \cdot)$. All that a step still computes are sums over tasks.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from scaml.gp.task_gps import TaskGPs
 
 __all__ = ["TableCache", "TaskPosteriorsOnTable"]
 
-_MOST_NUMBERS = 2**27  # kept of a table: a gigabyte
-_CHUNK = 1024  # rows at once: more is no faster
+_MOST_NUMBERS = 2**27  # kept per table: one gigabyte
+_CHUNK = 1024  # rows at once: larger chunks are not faster
 
 
 class TaskPosteriorsOnTable:
@@ -37,9 +37,10 @@ class TaskPosteriorsOnTable:
         self._rows: dict[bytes, Tensor] = {}
 
     def covariance(self, X: Tensor) -> list[Tensor]:
-        """Σ_m(x, rows), `M x n`, for each of the points X, `k x d`; those of the last call are kept."""
+        """Σ_m(x, rows), `M x n`, for each point of X, `k x d`; the rows of the last call are kept."""
         keys = [x.numpy().tobytes() for x in X]
-        # Point by point: a product over several rounds differently, and rows must not depend on others.
+        # One point at a time: a product over several points rounds differently, and a row must not
+        # depend on which other points are asked for.
         known = self._rows
         self._rows = rows = {
             key: known[key] if key in known else self._row(x) for key, x in zip(keys, X, strict=True)
@@ -55,7 +56,7 @@ class TaskPosteriorsOnTable:
 
 
 class TableCache:
-    """The rows of the table that was last asked for; empty again in another process."""
+    """Keeps the posteriors at the table that was asked for last; a pickled copy starts empty."""
 
     def __init__(self) -> None:
         self._rows: TaskPosteriorsOnTable | None = None
@@ -65,10 +66,10 @@ class TableCache:
         return TableCache, ()
 
     def rows(self, tasks: TaskGPs, table: Tensor) -> TaskPosteriorsOnTable | None:
-        """The rows of a table, or None if they are too many to keep."""
+        """The posteriors of these tasks at a table, or None if they are too large to keep."""
         with self._lock:
             kept = self._rows
-            if kept is None or not torch.equal(kept.table, table):
+            if kept is None or kept.tasks is not tasks or not torch.equal(kept.table, table):
                 if len(table) * tasks.X.shape[0] * tasks.X.shape[1] > _MOST_NUMBERS:
                     return None
                 kept = self._rows = TaskPosteriorsOnTable(tasks, table)

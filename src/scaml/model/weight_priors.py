@@ -1,15 +1,15 @@
-r"""Priors of the weights w_m, seen from w itself: the bound w = 0 matters.
+r"""Priors of the weights w_m, as densities of w itself: the bound w = 0 matters.
 
-The paper's Γ(1, 1) is blind to M: thirty tasks that say the same weigh thirty times as much as one. On
-tables of real tuning, the most probable weights after a first observation are mostly those of one task
-or of none. "shared" puts the weights around a common value instead,
+The paper's Γ(1, 1) does not depend on M: thirty tasks that agree weigh thirty times as much as one. On
+tables of real tuning, the MAP weights after one observation are mostly those of one task or of none.
+"shared" puts the weights around a common value c instead:
 
 $$w_m = (c + \delta_m) / M, \qquad \delta_m \sim \text{Cauchy}(0, 0.2), \quad
-c \sim N(c_0, \tau^2), \quad w_m \ge 0,$$
+c \sim N(c_0, \tau^2), \quad w_m \ge 0.$$
 
-so that before any data the test-task is the average of the past, c says in one number how much the past
-is worth, and the tail lets a single task stand out. With a small probability the past is mirrored as a
-whole: all weights change their sign.
+Before any data, the test-task is then the average of the past. The number c says how much the past
+counts, and the heavy tail of δ lets a single task stand out. With a small probability the past is
+mirrored as a whole: all weights change their sign.
 """
 
 from __future__ import annotations
@@ -28,47 +28,49 @@ __all__ = ["Independent", "Shared", "WeightPrior", "WeightsName", "check_weights
 
 WeightsName = Literal["shared", "positive", "signed"]
 
-_APART = 0.2  # scale of δ: most tasks have their share, a few have much more
+_APART = 0.2  # scale of δ: most tasks keep an equal share, a few get much more
 
 
 class WeightPrior(Protocol):
-    """A prior of M weights and of what they have in common, c."""
+    """A prior of M weights and, if it has one, of their common value c."""
 
     @property
     def lower(self) -> float:
-        """Of a weight."""
+        """Lower bound of a weight."""
 
     @property
     def learns_common(self) -> bool:
-        """Whether c is fitted, or stays as it starts."""
+        """Whether the weights have a common value c. Elsewhere in this protocol c is None if not."""
 
-    def log_prob(self, w: Tensor, c: Tensor) -> Tensor:
+    def log_prob(self, w: Tensor, c: Tensor | None) -> Tensor:
         """log p, `batch`, of w, `batch x M`, and c, `batch`."""
 
-    def slope(self, w: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
+    def slope(self, w: Tensor, c: Tensor | None) -> tuple[Tensor, Tensor | None]:
         """d log p / dw, `batch x M`, and d log p / dc, `batch`."""
 
     @property
     def mirrored(self) -> float:
-        """The probability that all weights change their sign."""
+        """The prior probability that all weights change their sign."""
 
-    def starts(self, n: int, likely: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-        """w, `n x M`, and c, n, to start from: what holds without data first.
+    def starts(
+        self, n: int, likely: Tensor, generator: torch.Generator
+    ) -> tuple[Tensor, Tensor | None]:
+        """Starts of a search: w, `n x M`, and c, n. The first is the value without data.
 
         Args:
             n: Their number.
-            likely: M, how well every task alone explains the data, larger is better.
+            likely: M, how well each task alone explains the data; larger is better.
             generator: Decides the draws.
         """
 
 
 @dataclass(frozen=True)
 class Independent:
-    """Every weight by itself.
+    """Independent weights.
 
-    `signed=False` is the paper's Γ(1, 1) on w ≥ 0: log p = -w, an L1 penalty that puts many weights
-    exactly at the bound. `signed=True` is N(0, 1) on all of R: Lemma 1 allows negative weights, the
-    paper leaves them out.
+    `signed=False` is the paper's Γ(1, 1) on w ≥ 0: log p = -w, an L1 penalty that sets many weights to
+    exactly 0. `signed=True` is N(0, 1) on all of R: Lemma 1 allows negative weights, the paper does not
+    use them.
     """
 
     signed: bool
@@ -79,14 +81,15 @@ class Independent:
     def lower(self) -> float:
         return -math.inf if self.signed else 0.0
 
-    def log_prob(self, w: Tensor, c: Tensor) -> Tensor:
+    def log_prob(self, w: Tensor, c: Tensor | None = None) -> Tensor:
         del c
         if self.signed:
             return (-0.5 * w.square() - 0.5 * math.log(2.0 * math.pi)).sum(-1)
         return -w.sum(-1)
 
-    def slope(self, w: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
-        return -w if self.signed else -torch.ones_like(w), torch.zeros_like(c)
+    def slope(self, w: Tensor, c: Tensor | None = None) -> tuple[Tensor, None]:
+        del c
+        return -w if self.signed else -torch.ones_like(w), None
 
     def sample(self, shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
         """Draws of w."""
@@ -94,17 +97,17 @@ class Independent:
             return torch.randn(shape, generator=generator, dtype=torch.float64)
         return Gamma(1, 1.0).sample(shape, generator)
 
-    def starts(self, n: int, likely: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+    def starts(self, n: int, likely: Tensor, generator: torch.Generator) -> tuple[Tensor, None]:
         tasks = len(likely)
-        # A sum of M draws would start M times too large.
+        # The sum of M draws would be M times too large.
         drawn = self.sample((n - 1, tasks), generator) / max(tasks, 1)
         equal = torch.full((1, tasks), 1.0 / max(tasks, 1), dtype=torch.float64)
-        return torch.cat([equal, drawn]), torch.ones(n, dtype=torch.float64)
+        return torch.cat([equal, drawn]), None
 
 
 @dataclass(frozen=True)
 class Shared:
-    """The prior above.
+    """Weights around a common value c.
 
     Args:
         center: c_0.
@@ -117,23 +120,26 @@ class Shared:
     learns_common = True
     mirrored = 0.05
 
-    def _apart(self, w: Tensor, c: Tensor) -> Tensor:
+    def _apart(self, w: Tensor, c: Tensor | None) -> Tensor:
         """δ, in units of its scale."""
+        assert c is not None  # learns_common
         return (w.shape[-1] * w - c.unsqueeze(-1)) / _APART
 
-    def log_prob(self, w: Tensor, c: Tensor) -> Tensor:
-        # Up to a constant: the share of the Cauchy's mass at w < 0 is not divided out, or the most
+    def log_prob(self, w: Tensor, c: Tensor | None) -> Tensor:
+        # Up to a constant, and not normalized for the Cauchy's mass at w < 0: with that factor the most
         # probable c would be the one whose weights are nearest to the bound.
         apart = torch.log1p(self._apart(w, c).square()).sum(-1)
+        assert c is not None
         return -apart - 0.5 * ((c - self.center) / self.spread).square()
 
-    def slope(self, w: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
+    def slope(self, w: Tensor, c: Tensor | None) -> tuple[Tensor, Tensor]:
         apart = self._apart(w, c)
+        assert c is not None
         pull = 2.0 * apart / (1.0 + apart.square()) / _APART
         return -w.shape[-1] * pull, pull.sum(-1) - (c - self.center) / self.spread**2
 
     def starts(self, n: int, likely: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-        """Equal weights; none; the one task that explains most; and draws around equal weights."""
+        """Equal weights; none; the task that explains most, alone; draws around equal weights."""
         tasks = len(likely)
         c = torch.full((n,), max(self.center, 0.0), dtype=torch.float64)
         c[1:3] = 0.0
@@ -145,11 +151,11 @@ class Shared:
 
 
 def weight_prior(weights: WeightsName, center: float = 1.0, spread: float = 1.0) -> WeightPrior:
-    """A prior by its name; center and spread are those of a shared one."""
+    """A prior by its name; center and spread are those of "shared"."""
     return Shared(center, spread) if weights == "shared" else Independent(signed=weights == "signed")
 
 
 def check_weights(weights: str) -> None:
-    """Refuse a kind of weights that scaml does not have."""
+    """Refuse an unknown prior of the weights."""
     if weights not in get_args(WeightsName):
         raise SettingError(f"weights is {weights!r}; choose 'shared', 'positive' or 'signed'.")

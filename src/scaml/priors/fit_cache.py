@@ -1,8 +1,8 @@
-"""A folder of meta-fits: what was fitted once, by any process, is not fitted again.
+"""`FolderCache`: a folder of meta-fits, so that no process fits the same task twice.
 
-A modular method keeps a file for each task, so that a new or changed task costs its own fit only; any
-other method keeps one for all tasks together. Files are named by what they were made from, written at
-once or not at all, and made anew if they are damaged, so that processes may share the folder.
+A modular method keeps one file per task: a new or changed task costs one fit. Any other method keeps one
+file for all tasks together. A file's name is a digest of everything that the fit depends on. Files are
+written whole or not at all and fitted again if they are damaged, so processes may share the folder.
 """
 
 from __future__ import annotations
@@ -15,59 +15,47 @@ from importlib.metadata import version
 from pathlib import Path
 
 import torch
-from torch import Tensor
 
 from scaml.errors import SavedFileError
-from scaml.methods.base import MetaPrior, Method, joined, write_prior
+from scaml.methods.base import Method, write_prior
 from scaml.priors.load import contents
+from scaml.priors.meta_fit import State
 from scaml.tasks.meta_data import MetaData
 from scaml.tasks.task import Task
 
-__all__ = ["meta_fit_cached"]
+__all__ = ["FolderCache"]
 
 _VERSIONS = f"{version('scaml')} {version('torch')}"  # of what a fit is computed with
 _logger = logging.getLogger("optuna.scaml")
 
 
-def meta_fit_cached(
-    method: Method, meta: MetaData, *, folder: str | os.PathLike[str], seed: int, n_jobs: int
-) -> MetaPrior:
-    """`method.meta_fit`, to the last bit, with what is new alone fitted."""
-    home = Path(folder)
-    try:
-        home.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise SavedFileError(
-            f"The cache {home} cannot be made: {error.strerror}; give a folder."
-        ) from error
-    named = [task.called(name) for name, task in zip(meta.names, meta, strict=True)]
-    # What is fitted together is kept together.
-    parts = [[task] for task in named] if method.modular else [named]
-    files = [home / _file(method, part, seed) for part in parts]
-    states = [_found(path, part) for path, part in zip(files, parts, strict=True)]
-    missing = [i for i, state in enumerate(states) if state is None]
-    if missing:
-        tasks = [task for i in missing for task in parts[i]]
-        fitted = method.meta_fit(MetaData(tasks), seed=seed, n_jobs=n_jobs).state()
-        for row, i in enumerate(missing):
-            state = _row(fitted, row, parts[i][0]) if method.modular else fitted
-            write_prior(files[i], method, MetaData(parts[i]), state)
-            states[i] = state
-    complete = [state for state in states if state is not None]
-    return method.restore(meta, joined(complete) if method.modular else complete[0])
+class FolderCache:
+    """Keeps meta-fits across processes.
+
+    Args:
+        folder: Where; it is made if it does not exist.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self.folder = Path(folder)
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise SavedFileError(
+                f"The cache {self.folder} cannot be made: {error.strerror}; give a folder."
+            ) from error
+
+    def find(self, method: Method, tasks: Sequence[Task], seed: int) -> State | None:
+        """The state in the file of these tasks, if it is there, readable, and of these tasks."""
+        return _found(self.folder / _file(method, tasks, seed), tasks)
+
+    def keep(self, method: Method, tasks: Sequence[Task], seed: int, state: State) -> None:
+        """Write the state of these tasks to their file."""
+        write_prior(self.folder / _file(method, tasks, seed), method, MetaData(tasks), state)
 
 
-def _row(state: dict[str, Tensor], row: int, task: Task) -> dict[str, Tensor]:
-    """The state of one task, without the columns that only others have."""
-    columns = task.d + task.extra.shape[1]
-    return {
-        key: value[row : row + 1, :columns] if value.ndim == 2 else value[row : row + 1]
-        for key, value in state.items()
-    }
-
-
-def _found(path: Path, tasks: Sequence[Task]) -> dict[str, Tensor] | None:
-    """The state in a file, if it is there, in order, and of these tasks."""
+def _found(path: Path, tasks: Sequence[Task]) -> State | None:
+    """The state in a file; None if there is no such file, or it is damaged or of other tasks."""
     if not path.is_file():
         return None
     try:

@@ -11,12 +11,13 @@ from torch import Tensor
 from scaml.common.text import number, percent, plain, setting, signed, with_spread
 from scaml.explain.moments import BAND
 from scaml.explain.run import Inapplicable, Run
-from scaml.explain.shares import Parts, Shares, weights_of
+from scaml.explain.shares import Shares, past_parts_of, weights_of
 
 __all__ = ["Suggested", "WeightRow", "setting_names", "suggested", "weight_in_words", "weight_rows"]
 
 _MOST_BEHIND = 3
 _LEAST_BEHIND = 0.05  # of the largest contribution
+_REST = {True: "not explained by the past", False: "the new data alone"}  # by PastParts.of_prior
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ def weight_rows(
     if weights is None:
         raise Inapplicable(f"{method} gives the past tasks no weights.")
     order = weights.abs().argsort(descending=True, stable=True).tolist()
-    parts = Parts.of(model)
+    parts = past_parts_of(model)
     if parts is None:
         return [WeightRow(names[m], float(weights[m])) for m in order]
     shares = Shares.of(parts, X)
@@ -71,8 +72,8 @@ def weight_rows(
         WeightRow(names[m], float(weights[m]), float(shares.mean[m]), float(shares.variance[m]))
         for m in order
     ]
-    rest_of_mean = None if parts.is_prior else float(shares.mean[-1])
-    return [*rows, WeightRow(parts.rest, None, rest_of_mean, float(shares.variance[-1]))]
+    rest_of_mean = None if parts.of_prior else float(shares.mean[-1])
+    return [*rows, WeightRow(_REST[parts.of_prior], None, rest_of_mean, float(shares.variance[-1]))]
 
 
 def weight_in_words(weight: float) -> str:
@@ -120,7 +121,7 @@ def suggested(run: Run) -> list[Suggested]:
         ]
     except Inapplicable:
         expected = [""] * len(X)
-    parts = Parts.of(run.model)
+    parts = past_parts_of(run.model)
     moves = torch.empty(0, len(X)) if parts is None else run.sign * parts.means(X)[:-1]
     names = () if parts is None else parts.names
     return [

@@ -13,7 +13,7 @@ from scaml.common.text import label, number, short, signed, with_spread
 from scaml.explain.moments import BAND, moments
 from scaml.explain.parameters import Parameter
 from scaml.explain.run import Inapplicable, Run
-from scaml.explain.shares import Parts, Shares
+from scaml.explain.shares import Shares, past_parts_of
 from scaml.report.drawing import (
     BEST,
     GREY,
@@ -55,7 +55,7 @@ class Drawn:
 
 def drawn_tasks(run: Run) -> list[Drawn]:
     """The past tasks that move the mean most, and the others together; none without such parts."""
-    parts = Parts.of(run.model)
+    parts = past_parts_of(run.model)
     if parts is None:
         return []
     share = Shares.of(parts, run.points).mean[:-1]
@@ -147,11 +147,11 @@ def _contributions(
     run: Run, parameter: Parameter, X: Tensor, places: list[float], drawn: Sequence[Drawn]
 ) -> list[dict[str, Any]]:
     """What the past tasks add to the level of y, each by itself."""
-    parts = Parts.of(run.model)
+    parts = past_parts_of(run.model)
     if parts is None or not drawn:
         return []
     moves = parts.means(X)
-    level = run.sign * parts.offset
+    level = run.sign * float(parts.units.offset)
     ends = list(parameter.ends)
     traces = [_thin(ends, [level, level], "the common level", LEVEL, ["the common level"] * 2)]
     for item in drawn:

@@ -1,12 +1,12 @@
-r"""Noisy expected improvement (Letham et al., 2019): how much better than the best point so far?
+r"""Log noisy expected improvement (Letham et al., 2019): the expected gain over the best point so far.
 
-The best value so far is not known where observations are noisy. With draws $f_s$ of the test-task at
-X_t given D_t, and the model $\mu_s, \sigma$ that knows $f_s(X_t)$ without noise,
+With noisy observations the best value so far is not known. With draws $f_s$ of the test-task at X_t given
+D_t, and the model $\mu_s, \sigma$ that knows $f_s(X_t)$ without noise,
 
 $$\alpha(x) = \log \frac1S \sum_s \sigma(x)\, h\left(\frac{\mu_s(x) - \max f_s(X_t)}{\sigma(x)}\right),
 \qquad h(u) = \varphi(u) + u \Phi(u).$$
 
-All draws share K and so σ: of a step's work, S products of length n_t are all that is added to UCB's.
+All draws share K and therefore σ: beyond UCB, a value costs S products of length n_t.
 """
 
 from __future__ import annotations
@@ -20,49 +20,47 @@ from botorch.utils.transforms import t_batch_mode_transform
 from torch import Tensor
 
 from scaml.errors import SettingError
-from scaml.gp.linalg import cholesky
-from scaml.model.scaml_gp import ScaMLGP
+from scaml.model.protocols import FantasyModel
+from scaml.search.ucb import SQRT_BETA
 
 __all__ = ["NoisyExpectedImprovement", "log_mean_improvement"]
 
 _DRAWS = 32
-_SEED = 0  # the draws are the nodes of one quadrature: the same model, the same function
-# Draws at points that are all but known need a little variance of their own; in squared deviations.
-_JITTER = 1e-8
+_SEED = 0  # the draws are the nodes of a quadrature: the same model always gives the same function
 _TAIL, _FAR = -5.0, -1e3
 
 
 class NoisyExpectedImprovement(AnalyticAcquisitionFunction):
     """The logarithm of the expected improvement over the unknown best value at X_t, in units of y.
 
-    `model` is the one that knows these values, a fantasy a draw; `best_points`, `k x d`, are the rows
-    of X_t that are the best in one of them, most often first.
+    The attribute `model` is the one that knows these values, one fantasy per draw. `best_points`,
+    `k x d`, are the rows of X_t that are best in a draw, the most frequent first.
 
     Args:
-        model: Of at least one observation, and of no batch.
+        model: A BoTorch model that is a `FantasyModel`, with one observation or more and no batch.
     """
 
-    _log = True  # as BoTorch's own
+    _log = True  # BoTorch marks logarithms this way
+    by_moments = True
+    exploration = SQRT_BETA  # √β of the UCB that takes over where this function repeats a point
 
-    def __init__(self, model: ScaMLGP) -> None:
+    def __init__(self, model: FantasyModel) -> None:
         (X,) = model.train_inputs
-        if model.batch_shape or not len(X):
+        if X.ndim > 2 or not len(X):
             raise SettingError(
-                f"The model has {len(X)} observations and the batch shape {tuple(model.batch_shape)}; "
+                f"The model has {X.shape[-2]} observations and the batch shape {tuple(X.shape[:-2])}; "
                 "noisy expected improvement takes one observation or more, and no batch."
             )
         with torch.no_grad():
-            mean, covariance = model.moments(X)
-            L = cholesky(covariance + _JITTER * torch.eye(len(X), dtype=X.dtype), "the draws")
             nodes = draw_sobol_normal_samples(len(X), _DRAWS, dtype=X.dtype, seed=_SEED)
-            values = model.y_offset + model.y_scale * (mean + nodes @ L.mT)
-            super().__init__(model.revealed(values, _JITTER))
+            values = model.draws(nodes)
+            super().__init__(model.revealed(values))
         self.register_buffer("best", values.amax(-1))
         rows, times = values.argmax(-1).unique(return_counts=True)
         self.best_points = X[rows[times.argsort(descending=True, stable=True)]]
 
     def of_moments(self, mean: Tensor, variance: Tensor) -> Tensor:
-        """The value, n, where the means of the fantasies, `n x S`, and their variance, n, are known."""
+        """The values, n, from the means of the fantasies, `n x S`, and their variance, n."""
         deviation = variance.sqrt()
         return log_mean_improvement((mean - self.best) / deviation.unsqueeze(-1)) + deviation.log()
 
@@ -73,7 +71,7 @@ class NoisyExpectedImprovement(AnalyticAcquisitionFunction):
 
 
 def log_mean_improvement(u: Tensor) -> Tensor:
-    """log of the mean of h(u) over S draws, n from `n x S`; exact also where h is all but 0."""
+    """log of the mean of h(u) over S draws, n from `n x S`; exact where h is close to 0, too."""
     hopeful = u.detach().amax(-1) > _TAIL
     value = u.new_empty(len(u))
     value[hopeful] = _mean_improvement(u[hopeful]).log()
@@ -82,16 +80,16 @@ def log_mean_improvement(u: Tensor) -> Tensor:
 
 
 def _mean_improvement(u: Tensor) -> Tensor:
-    """The mean of h(u); its difference costs the largest term less than two digits."""
+    """The mean of h(u), where its subtraction costs fewer than two digits."""
     density = torch.exp(-0.5 * u.square()) / math.sqrt(2.0 * math.pi)
-    # Not by ndtr, which is 1 + erf and has no digits of a small Φ.
+    # Not by ndtr: it computes 1 + erf, which loses all digits of a small Φ.
     return (density + 0.5 * u * torch.erfc(-u / math.sqrt(2.0))).mean(-1)
 
 
 def _log_tail(u: Tensor) -> Tensor:
     r"""log h(u) where u < 0: φ times $1 - |u| \sqrt{\pi/2}\, \mathrm{erfcx}(|u| / \sqrt2)$."""
-    # Of that difference nothing is left far out, where it is 1/u² - 3/u⁴. Each formula sees only what
-    # it is good for: elsewhere its gradient would not be a number.
+    # Far out this difference has no digits left; there it is 1/u² - 3/u⁴. Each formula sees only the
+    # arguments it is good for: elsewhere its gradient would be NaN.
     near, far = u.clamp_min(_FAR), u.clamp_max(_FAR)
     scaled = torch.special.erfcx(-near / math.sqrt(2.0))
     ratio = torch.log1p(near * math.sqrt(0.5 * math.pi) * scaled)

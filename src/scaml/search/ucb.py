@@ -6,8 +6,7 @@ from botorch.acquisition import UpperConfidenceBound as BoTorchUCB
 from botorch.models.model import Model
 from torch import Tensor
 
-from scaml.gp.moments_model import MomentsModel
-from scaml.model.scaml_gp import ScaMLGP
+from scaml.model.protocols import MarginalModel
 
 __all__ = ["SQRT_BETA", "UpperConfidenceBound"]
 
@@ -17,23 +16,34 @@ SQRT_BETA = 3.0  # the paper's
 class UpperConfidenceBound(BoTorchUCB):
     """mean + √β standard deviation, in any unit of y.
 
-    BoTorch lifts variances to 1e-12, which is a lot where y is counted in millionths. Of our own
-    models it takes mean and variance without the posterior around them: a tenth of a search's time.
+    BoTorch raises variances to at least 1e-12, which is too much where y is of the order of 1e-6. A
+    `MarginalModel` is asked for mean and variance without a posterior around them, which saves a tenth
+    of a search's time.
     """
 
     def __init__(self, model: Model, sqrt_beta: float = SQRT_BETA) -> None:
         super().__init__(model, beta=sqrt_beta**2)
 
+    @property
+    def by_moments(self) -> bool:
+        """Whether mean and variance at a point are all that a value needs."""
+        return self.posterior_transform is None and not self.model.batch_shape
+
+    @property
+    def exploration(self) -> float:
+        """√β."""
+        return float(float(self.beta) ** 0.5)
+
     def of_moments(self, mean: Tensor, variance: Tensor) -> Tensor:
-        """The value where mean and variance are known."""
+        """The values, n, from mean and variance, n each."""
         value: Tensor = mean + (self.beta * variance).sqrt()
         return value
 
     def _mean_and_sigma(
         self, X: Tensor, compute_sigma: bool = True, min_var: float = 1e-300
     ) -> tuple[Tensor, Tensor | None]:
-        ours = isinstance(self.model, ScaMLGP | MomentsModel)
-        if ours and compute_sigma and self.posterior_transform is None:
+        marginal = isinstance(self.model, MarginalModel)
+        if marginal and compute_sigma and self.posterior_transform is None:
             mean, variance = self.model.marginal(X)
             return mean, variance.clamp_min(min_var).sqrt()
         mean_and_sigma: tuple[Tensor, Tensor | None] = super()._mean_and_sigma(

@@ -11,7 +11,7 @@ from scaml.common.progress import Progress
 from scaml.explain.subject import Subject
 from scaml.methods.base import Method
 from scaml.methods.scaml import ScaML
-from scaml.priors.meta_fit import learn
+from scaml.priors.learn import learn
 from scaml.sheets.reading import Sheet
 from scaml.tasks.task import Task
 

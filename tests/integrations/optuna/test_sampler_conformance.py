@@ -16,7 +16,8 @@ from torch import Tensor
 
 from scaml import ScaMLSampler
 from scaml.gp.kernels import KernelName
-from scaml.model.map_fit import Beliefs, Cache, Hyperparameters, fit_weights
+from scaml.model.fit_theta import Cache, fit_theta
+from scaml.model.hyperparameters import Hyperparameters, ThetaPriors
 
 
 @pytest.fixture(autouse=True)
@@ -24,16 +25,16 @@ def quick_search(monkeypatch: pytest.MonkeyPatch) -> None:
     """Hundreds of fits and searches, of which only the manners are looked at."""
     monkeypatch.setattr("scaml.gp.map_fit.STARTS", 2)
     monkeypatch.setattr("scaml.ask._DOUBLINGS", 1)
-    monkeypatch.setattr("scaml.methods.scaml.fit_weights", one_start)
+    monkeypatch.setattr("scaml.methods.scaml.fit_theta", one_start)
     for module in ("cube", "mixed_space"):
         monkeypatch.setattr(f"scaml.search.{module}.RAW_POINTS", 64)
         monkeypatch.setattr(f"scaml.search.{module}.RESTARTS", 1)
 
 
 def one_start(
-    kernel: KernelName, cache: Cache, beliefs: Beliefs, *, seed: int, n_starts: int
+    kernel: KernelName, cache: Cache, beliefs: ThetaPriors, *, seed: int, n_starts: int
 ) -> tuple[Hyperparameters, Tensor]:
-    return fit_weights(kernel, cache, beliefs, seed=seed, n_starts=min(n_starts, 1))
+    return fit_theta(kernel, cache, beliefs, seed=seed, n_starts=min(n_starts, 1))
 
 
 def past_studies() -> list[optuna.Study]:

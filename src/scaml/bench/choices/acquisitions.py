@@ -29,7 +29,7 @@ from scaml.gp.moments_model import MomentsModel
 from scaml.gp.task_gps import TaskGPs
 from scaml.gp.units import Units
 from scaml.methods.scaml import ScaML, ScaMLPrior
-from scaml.model.map_fit import Hyperparameters
+from scaml.model.hyperparameters import Hyperparameters
 from scaml.model.scaml_gp import ScaMLGP
 from scaml.search.ucb import SQRT_BETA, UpperConfidenceBound
 from scaml.tasks.meta_data import MetaData

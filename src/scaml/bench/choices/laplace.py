@@ -26,7 +26,9 @@ from scaml.gp.moments_model import MomentsModel
 from scaml.gp.task_gps import TaskGPs
 from scaml.gp.units import Units
 from scaml.methods.scaml import ScaML, ScaMLPrior
-from scaml.model.map_fit import Beliefs, Cache, Found, most_probable, negative_log_posterior, parts
+from scaml.model.fit_theta import Cache, MapEstimate, most_probable, negative_log_posterior
+from scaml.model.fit_theta import hyperparameters_at as parts
+from scaml.model.hyperparameters import ThetaPriors
 from scaml.model.scaml_gp import ScaMLGP
 from scaml.model.table_cache import TaskPosteriorsOnTable
 from scaml.tasks.meta_data import MetaData
@@ -165,7 +167,7 @@ class Mixture(MomentsModel):
 
 def draws(
     slope: Callable[[Tensor], Tensor],
-    found: Found,
+    found: MapEstimate,
     width: Tensor,
     samples: int,
     generator: torch.Generator,
@@ -215,7 +217,7 @@ def hessian(slope: Callable[[Tensor], Tensor], x: Tensor, free: Tensor, step: Te
 
 
 def _slope(
-    kernel: KernelName, cache: Cache, beliefs: Beliefs, sign: float
+    kernel: KernelName, cache: Cache, beliefs: ThetaPriors, sign: float
 ) -> Callable[[Tensor], Tensor]:
     def slope(x: Tensor) -> Tensor:
         signs = None if sign > 0 else torch.full((len(x),), sign, dtype=torch.float64)
@@ -225,7 +227,7 @@ def _slope(
     return slope
 
 
-def _widths(x: Tensor, tasks: int, beliefs: Beliefs) -> Tensor:
+def _widths(x: Tensor, tasks: int, beliefs: ThetaPriors) -> Tensor:
     """1, but for weights around a common value, whose prior counts in shares of 1/M."""
     width = torch.ones_like(x)
     if beliefs.weights.learns_common:

@@ -17,11 +17,10 @@ from scaml.bench.choices.weights import PriorName, Weighted
 from scaml.common.wording import nearest
 from scaml.errors import SettingError
 from scaml.methods.scaml import ScaML
-from scaml.search.ucb import SQRT_BETA
 
 __all__ = ["BASE", "Choice", "choices", "together"]
 
-BASE = ScaML(sqrt_beta=SQRT_BETA)
+BASE = ScaML(acquisition="ucb")
 
 
 @dataclass(frozen=True)

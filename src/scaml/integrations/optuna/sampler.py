@@ -35,7 +35,7 @@ from scaml.integrations.optuna.reservation import (
 )
 from scaml.methods.base import MetaPrior, Method
 from scaml.methods.scaml import ScaML
-from scaml.priors.meta_fit import learn
+from scaml.priors.learn import learn
 from scaml.spaces.matching import Matching
 from scaml.spaces.space import Space, nearest_value
 

@@ -3,8 +3,8 @@ r"""`Ensemble`: the sum of weighted task GPs and of the test-task's own GP, all 
 $$\mu(x) = \sum_m w_m \mu_m(x) + w_t \mu_t(x), \qquad
 \Sigma(x, x') = \sum_m w_m^2 \Sigma_m(x, x') + s_t^2 \Sigma_t(x, x')$$
 
-The first sum of each is Theorem 1's prior without its residual, so that `ScaMLGP` without data
-computes it. Methods that pass on means alone leave out the first sum of the covariance.
+The first sum of each is the prior of Theorem 1 without its residual, which `ScaMLGP` without data
+computes. Methods that propagate means alone leave out the first sum of the covariance.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from torch import Tensor
 from scaml.gp.moments_model import MomentsModel
 from scaml.gp.task_gps import TaskGPs
 from scaml.gp.units import Units
-from scaml.model.map_fit import Hyperparameters
+from scaml.model.hyperparameters import Hyperparameters
+from scaml.model.past_parts import PastParts
 from scaml.model.scaml_gp import ScaMLGP
 from scaml.tasks.task import Task
 
@@ -23,7 +24,7 @@ __all__ = ["Ensemble"]
 
 
 class Ensemble(MomentsModel):
-    """Task GPs and the test-task's GP, added up. In the units of the test-task.
+    """The sum of task GPs and of the test-task's GP, in the units of the test-task.
 
     Args:
         task_gps: The meta-tasks' posteriors.
@@ -64,6 +65,22 @@ class Ensemble(MomentsModel):
     def cross(self, X: Tensor, Z: Tensor) -> Tensor:
         covariance = self.own_spread**2 * self.own.cross(X, Z)
         return covariance if self.means_alone else covariance + self._past.cross(X, Z)
+
+    def past_parts(self) -> PastParts:
+        """The terms of both sums, in the units of y."""
+
+        def rest(X: Tensor) -> tuple[Tensor, Tensor]:
+            mean, variance = self.own.moments(X.unsqueeze(-2))
+            return self.own_weight * mean.squeeze(-1), self.own_spread**2 * variance.reshape(-1)
+
+        return PastParts(
+            self.task_gps,
+            self.weights,
+            self.units,
+            rest,
+            of_prior=False,
+            means_alone=self.means_alone,
+        )
 
 
 def _weighted(task_gps: TaskGPs, weights: Tensor) -> ScaMLGP:

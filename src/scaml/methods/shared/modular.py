@@ -1,4 +1,4 @@
-"""Methods that learn each past task from its own data alone: one exact GP a task, fitted together."""
+"""Methods that learn each past task from its own data alone: one exact GP per task."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from scaml.errors import SavedFileError
 from scaml.gp.kernels import KernelName
 from scaml.gp.task_gps import TaskGPs
 from scaml.methods.base import MetaPrior, Method, check_meta, joined
+from scaml.model import algorithm1
+from scaml.model.normalization import SeenPast
 from scaml.tasks.meta_data import MetaData
 from scaml.tasks.task import Task
 
@@ -31,28 +33,33 @@ class ModularMethod(Method, Generic[Prior]):
     kernel: KernelName
 
     def meta_fit(self, meta: MetaData, *, seed: int = 0, n_jobs: int = 1) -> Prior:
-        """Fit one GP to every past task."""
+        """Fit one GP per past task."""
         check_meta(meta)
-        return self.prior(meta, self.task_gps(meta, seed=seed, n_jobs=n_jobs))
+        seed, past = check_seed(seed), self.seen(meta)
+        gps = algorithm1.meta_fit(past.seen, kernel=self.kernel, seed=seed, n_jobs=n_jobs)
+        return self.prior(past, gps)
 
-    def task_gps(self, meta: MetaData, *, seed: int, n_jobs: int = 1) -> TaskGPs:
-        """The GPs alone: of what a method makes of all of them, nothing can be told from a part."""
-        seed = check_seed(seed)
-        return TaskGPs.fit(self.seen(meta), kernel=self.kernel, seed=seed, n_jobs=n_jobs)
+    def fit_state(self, meta: MetaData, *, seed: int = 0, n_jobs: int = 1) -> dict[str, Tensor]:
+        """The hyperparameters of some tasks' GPs, without the prior that all tasks make together."""
+        check_meta(meta)
+        seed, past = check_seed(seed), self.seen(meta)
+        gps = algorithm1.meta_fit(past.seen, kernel=self.kernel, seed=seed, n_jobs=n_jobs)
+        return hyperparameters_of(gps)
 
     def restore(self, meta: MetaData, state: dict[str, Tensor]) -> Prior:
         """Condition GPs of known hyperparameters on their data."""
         check_hyperparameters(meta, state)
         with one_thread():
-            return self.prior(meta, TaskGPs.condition(self.seen(meta), kernel=self.kernel, **state))
+            past = self.seen(meta)
+            return self.prior(past, TaskGPs.condition(past.seen, kernel=self.kernel, **state))
 
-    def seen(self, meta: MetaData) -> MetaData:
-        """The past tasks as their GPs see them, each by itself."""
-        return meta
+    def seen(self, meta: MetaData) -> SeenPast:
+        """The past tasks as their GPs see them; each task is transformed by itself."""
+        return SeenPast.of(meta)
 
     @abstractmethod
-    def prior(self, meta: MetaData, task_gps: TaskGPs) -> Prior:
-        """What the method makes of the fitted GPs."""
+    def prior(self, past: SeenPast, task_gps: TaskGPs) -> Prior:
+        """The prior that the fitted GPs make together."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,8 +76,8 @@ class ModularPrior(MetaPrior):
     def add(self, task: Task, *, seed: int = 0, n_jobs: int = 1) -> Self:
         """Fit one GP to the new task; the others stay as they are."""
         meta = self.meta.and_task(task)
-        new = self.method.task_gps(MetaData([meta[len(meta) - 1]]), seed=seed, n_jobs=n_jobs)
-        prior: Self = self.method.restore(meta, joined([self.state(), hyperparameters_of(new)]))
+        new = self.method.fit_state(MetaData([meta[len(meta) - 1]]), seed=seed, n_jobs=n_jobs)
+        prior: Self = self.method.restore(meta, joined([self.state(), new]))
         return prior if self.space is None else prior.in_space(self.space)
 
 
@@ -80,7 +87,7 @@ def hyperparameters_of(gps: TaskGPs) -> dict[str, Tensor]:
 
 
 def check_hyperparameters(meta: MetaData, state: dict[str, Tensor]) -> None:
-    """Refuse a state that is not one of these tasks' GPs."""
+    """Refuse a state that does not belong to these tasks' GPs."""
     columns = meta.d + max(task.extra.shape[1] for task in meta)
     for name in ("lengthscale", "outputscale", "noise"):
         value, shape = state[name], (len(meta),) if name != "lengthscale" else (len(meta), columns)

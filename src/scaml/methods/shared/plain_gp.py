@@ -9,7 +9,7 @@ from scaml.gp.kernels import KernelName
 from scaml.gp.map_fit import STARTS, FitInput, fit_gps
 from scaml.gp.task_gps import TaskGPs
 from scaml.gp.units import Units
-from scaml.model.map_fit import Hyperparameters
+from scaml.model.hyperparameters import Hyperparameters
 from scaml.model.scaml_gp import ScaMLGP
 from scaml.tasks.task import Task
 

@@ -9,7 +9,7 @@ from optuna.distributions import CategoricalDistribution, FloatDistribution
 
 from scaml import Space, SpaceError
 from scaml.methods import GPBO, RGPE, ScaML
-from scaml.priors.meta_fit import learn
+from scaml.priors.learn import learn
 from scaml.tasks.past_task import PastTask
 from tests.sampler_cases import BOX
 
@@ -40,7 +40,7 @@ def test_learning_is_matching_and_fitting() -> None:
 def test_a_fit_that_tells_how_far_it_is_is_the_same_to_the_last_bit(
     monkeypatch: pytest.MonkeyPatch, n_jobs: int
 ) -> None:
-    monkeypatch.setattr("scaml.priors.meta_fit._AT_ONCE", 120)  # 36 + 64, 100 alone, 16 + 25
+    monkeypatch.setattr("scaml.priors.meta_fit._ENTRIES_PER_PART", 120)  # 36 + 64, 100 alone, 16 + 25
     calls: list[tuple[int, int]] = []
     past = past_tasks(6, 8, 10, 4, 5)
     told, _ = learn(past, Space(BOX), ScaML(), n_jobs=n_jobs, progress=lambda *step: calls.append(step))
@@ -64,7 +64,7 @@ def test_without_a_usable_past_a_plain_gp_takes_its_place() -> None:
     past = [PastTask("a", other, [{"z": "a"}, {"z": "b"}], [1.0, 2.0])]
     prior, matching = learn(past, Space(BOX), ScaML(kernel="matern52"))
     assert prior.names == ()
-    assert prior.method == GPBO(kernel="matern52", sqrt_beta=None)
+    assert prior.method == GPBO(kernel="matern52", acquisition="lognei")
     assert learn(past, Space(BOX), RGPE(sqrt_beta=1.5))[0].method == GPBO(sqrt_beta=1.5)
     assert matching.matches[0].ignored
     with pytest.raises(SpaceError, match="fixed names 'q'"):

@@ -10,7 +10,8 @@ from torch import Tensor
 
 from scaml.errors import FitError
 from scaml.gp.kernels import KernelName
-from scaml.model.map_fit import Beliefs, Cache, _bounds, _starts, fit_weights, negative_log_posterior
+from scaml.model.fit_theta import Cache, _bounds, _starts, fit_theta, negative_log_posterior
+from scaml.model.hyperparameters import Coordinates, ThetaPriors
 from scaml.model.weight_priors import weight_prior
 from tests.weights_cases import (
     BELIEFS,
@@ -103,7 +104,7 @@ def test_weights_of_zero_leave_a_plain_gp(kernel: KernelName) -> None:
 def test_without_data_all_tasks_count_alike_and_the_rest_is_the_priors_center(
     kind: str, tasks: int
 ) -> None:
-    found, factor = fit_weights("se", problem(tasks, 0, 3), BELIEFS[kind], seed=3)
+    found, factor = fit_theta("se", problem(tasks, 0, 3), BELIEFS[kind], seed=3)
     together = 0.9 if kind == "shared" else 1.0
     expected = torch.full((tasks,), together / tasks, dtype=torch.float64)
     torch.testing.assert_close(found.weights, expected)
@@ -165,10 +166,13 @@ def test_fits_are_as_good_as_scipys_from_the_same_starts() -> None:
 @each_kind
 def test_the_first_start_is_the_default_and_all_lie_inside_the_bounds(kind: str) -> None:
     starts = _starts(problem(4, 5, 2), BELIEFS[kind], random(0))
-    assert starts.shape == (6, 10)
+    # The paper's vector has M weights and d + 2 kernel hyperparameters; ours adds c and s where they are learned.
+    ours = {"positive": 0, "signed": 0, "learned": 1, "shared": 2}[kind]
+    assert starts.shape == (6, 4 + ours + 2 + 2)
     share = 0.9 if kind == "shared" else 1.0
     torch.testing.assert_close(starts[0, :4], torch.full((4,), share / 4, dtype=torch.float64))
-    lower, upper = _bounds(4, 2, BELIEFS[kind], starts[0, 4])
+    lower, upper = _bounds(Coordinates.of(4, 2, BELIEFS[kind]), BELIEFS[kind])
+    assert (upper > lower).all()  # no coordinate is pinned
     assert (starts >= lower).all()
     assert (starts <= upper).all()
 
@@ -239,7 +243,7 @@ def broken(change: Callable[[Tensor], Tensor]) -> Cache:
 )
 def test_a_test_task_that_no_start_can_evaluate_is_a_fit_error(change: Any) -> None:
     with pytest.raises(FitError, match=r"test-task; look for .*\.$"):
-        fit_weights("se", broken(change), BELIEFS["positive"], seed=0)
+        fit_theta("se", broken(change), BELIEFS["positive"], seed=0)
 
 
 # The scale and the level.
@@ -249,11 +253,11 @@ def test_a_test_task_that_no_start_can_evaluate_is_a_fit_error(change: Any) -> N
 def test_a_learned_scale_makes_up_for_a_wrong_one(factor: float) -> None:
     """With a wide belief, y_t in other units has the same weights in those units."""
     cache = problem(4, 20, 2)
-    wide = Beliefs(weight_prior("positive"), level=0.5 * factor**2, spread=10.0)
+    wide = ThetaPriors(weight_prior("positive"), level=0.5 * factor**2, spread=10.0)
     other = Cache(cache.X, factor * cache.z, cache.mean, cache.covariance)
-    found, scale = fit_weights("se", other, wide, seed=0)
-    base, unit = fit_weights(
-        "se", cache, Beliefs(weight_prior("positive"), level=0.5, spread=10.0), seed=0
+    found, scale = fit_theta("se", other, wide, seed=0)
+    base, unit = fit_theta(
+        "se", cache, ThetaPriors(weight_prior("positive"), level=0.5, spread=10.0), seed=0
     )
     torch.testing.assert_close(found.weights, base.weights, rtol=0.02, atol=0.02)
     assert (scale / unit).item() == pytest.approx(factor, rel=0.05)
@@ -261,7 +265,7 @@ def test_a_learned_scale_makes_up_for_a_wrong_one(factor: float) -> None:
 
 def test_the_level_of_the_fit_is_in_its_own_scale() -> None:
     cache = problem(4, 12, 2)
-    found, scale = fit_weights("se", cache, BELIEFS["shared"], seed=0)
+    found, scale = fit_theta("se", cache, BELIEFS["shared"], seed=0)
     assert scale != 1.0
     assert found.level.item() == pytest.approx(2.0 / scale.item() ** 2, rel=1e-12)
 
@@ -276,22 +280,22 @@ def test_shared_weights_stay_together_where_one_is_known_little_about() -> None:
 
 
 def test_one_task_can_stand_out_of_shared_weights() -> None:
-    beliefs = Beliefs(weight_prior("shared", 0.9, 0.4))
-    found, _ = fit_weights("se", problem(10, 20, 2), beliefs, seed=0)
+    beliefs = ThetaPriors(weight_prior("shared", 0.9, 0.4))
+    found, _ = fit_theta("se", problem(10, 20, 2), beliefs, seed=0)
     assert found.weights[0].item() == pytest.approx(1.0, abs=0.2)
     assert (found.weights[0] > 5 * found.weights[1:]).all()
 
 
 @each_kernel
 def test_shared_weights_can_be_mirrored_as_a_whole(kernel: KernelName) -> None:
-    beliefs = Beliefs(weight_prior("shared", 0.9, 0.4), level=1.0)
-    straight, _ = fit_weights(kernel, problem(3, 20, 2), beliefs, seed=0)
-    mirrored, _ = fit_weights(kernel, problem(3, 20, 2, sign=-1.0), beliefs, seed=0)
+    beliefs = ThetaPriors(weight_prior("shared", 0.9, 0.4), level=1.0)
+    straight, _ = fit_theta(kernel, problem(3, 20, 2), beliefs, seed=0)
+    mirrored, _ = fit_theta(kernel, problem(3, 20, 2, sign=-1.0), beliefs, seed=0)
     assert (straight.weights >= 0).all()
     assert (mirrored.weights <= 0).all()
     assert mirrored.weights[0].item() == pytest.approx(-1.0, abs=0.3)
-    fixed = Beliefs(weight_prior("shared", 0.9, 0.4))
-    positive, _ = fit_weights(kernel, problem(3, 20, 2, sign=-1.0), fixed, seed=0)
+    fixed = ThetaPriors(weight_prior("shared", 0.9, 0.4))
+    positive, _ = fit_theta(kernel, problem(3, 20, 2, sign=-1.0), fixed, seed=0)
     assert (positive.weights >= 0).all()
 
 
