@@ -1,22 +1,22 @@
-r"""How alike the past tasks are, which is how alike the new one will be.
+r"""How similar the past tasks are, from which the prior of the weights and of the residual is learned.
 
-Every past task is explained by the average of the others, as if it were the test-task: with $a_m(x)$
-the mean of the other tasks' $\mu_k(x)$, centered over X_m, least squares gives its share $c_m$ and the
-variance $v_m$ that is left over,
+Every past task is explained by the average of the others, as if it were the test-task. With $a_m(x)$ the
+mean of the other tasks' $\mu_k(x)$, centered over X_m, least squares gives its share $c_m$ and the residual
+variance $v_m$, in the standardized units of the task:
 
-$$z_m \approx c_m a_m(X_m), \qquad v_m = \operatorname{mean} (z_m - c_m a_m(X_m))^2,$$
+$$z_m \approx c_m a_m(X_m), \qquad v_m = \operatorname{mean} (z_m - c_m a_m(X_m))^2.$$
 
-in the standardized units of the task. Mean and spread of c_m over the tasks are those of c, the common
-value of the weights. Smooth functions that have nothing to do with each other look alike by chance:
-with C the correlations of what is left over, taken for those of the task itself, c_m is off by
+Mean and spread of c_m over the tasks become those of c, the common value of the weights. Unrelated smooth
+functions correlate by chance. With C the correlations of the residual, taken to be those of the task itself,
+the squared standard error of c_m is
 
-$$e_m^2 = v_m\, \frac{a_m^T C a_m}{(a_m^T a_m)^2}$$
+$$e_m^2 = v_m\, \frac{a_m^T C a_m}{(a_m^T a_m)^2}.$$
 
-on average. Only what c_m varies by beyond that is spread, and the mean is shrunk towards 0 by it (James
-and Stein): tasks that are no more alike than chance would have it are worth nothing to a new one. Mean
-and spread of log v_m are those of the residual's log variance. What is left over is about as smooth and
-as noisy as the tasks themselves: the priors of the residual's lengthscales and of the noise have mean
-and spread of the past tasks' own.
+Only variance of c_m beyond this error counts as spread, and the mean is shrunk towards 0 by it (James and
+Stein): if past tasks agree no more than unrelated ones would, the past gets weight 0. Mean and spread of
+log v_m become those of the residual's log variance. The residual is about as smooth and as noisy as the
+tasks themselves, so the priors of its lengthscales and of the noise have the mean and spread of the past
+tasks' own.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ from scaml.tasks.task import Task
 
 __all__ = ["PastSimilarity"]
 
-# What is believed of tasks of which nothing is known, and how many tasks that belief is worth.
+# Defaults for tasks of which nothing is known, and how many tasks a default counts for.
 _SHARE, _RESIDUAL, _LENGTHSCALE, _NOISE = 1.0, -1.0, -0.7, -7.0
 _WORTH = 1.0
 _RESIDUAL_SPREAD, _KERNEL_SPREAD = 0.5, 0.5  # at least
 _SHARE_SPREAD = 0.3  # at least, of the mean share
 _LEAST_SHARE_SPREAD = 0.05
-_RIDGE = 0.05  # added to the variance of an average: a flat one explains nothing
+_RIDGE = 0.05  # added to the variance of an average: a flat average explains nothing
 _LEAST_RESIDUAL = 1e-4
 _LEAST_ERROR = 1e-6
-_MOST_ENTRIES = 2**28  # of kernel matrices: a few seconds
+_MOST_ENTRIES = 2**28  # of kernel matrices, which take a few seconds
 _FEWEST_ROWS = 4
 
 
@@ -59,10 +59,10 @@ class PastSimilarity:
 
     @classmethod
     def of(cls, meta: MetaData, gps: TaskGPs) -> PastSimilarity:
-        """Explain every task by the others. Not asked: constant ones, and those that lack a column.
+        """Explain every task by the others, except constant ones and those that lack a column.
 
         Args:
-            meta: The past tasks, as their GPs have seen them.
+            meta: The past tasks, as their GPs see them.
             gps: The GPs.
         """
         asked = [m for m, task in enumerate(meta) if task.known.all() and _varies(task)]
@@ -81,7 +81,7 @@ class PastSimilarity:
         )
 
     def kernel_priors(self) -> KernelPriors:
-        """Those of the test-task's residual and noise."""
+        """The priors of the test-task's residual kernel and noise."""
         return KernelPriors(self.lengthscale, self.residual, self.noise)
 
 
@@ -103,19 +103,19 @@ def _explained(m: int, meta: MetaData, gps: TaskGPs, rows: int) -> Tensor:
     a = gps.X[m, chosen] / gps.lengthscale[m]
     K = gps.outputscale[m] * correlation(gps.kernel, squared_distance(a, a))
     K.diagonal().add_(gps.noise[m])
-    # What is left over has mean 0 over X_m.
+    # The residual has mean 0 over X_m.
     K = K - K.mean(0) - K.mean(1, keepdim=True) + K.mean()
     error = left * (average @ K @ average) / K.diagonal().mean() / (len(z) * size).square()
     return torch.stack([share, left, error])
 
 
 def _share(shares: Tensor, errors: Tensor) -> tuple[Tensor, Tensor]:
-    """Mean and spread of c: of one more task, beyond chance."""
+    """Mean and spread of c for one more task, beyond chance."""
     n, error = len(shares), errors.mean().clamp_min(_LEAST_ERROR)
     if n < 2:
         mean, beyond = torch.tensor(_SHARE, dtype=torch.float64), torch.zeros((), dtype=torch.float64)
     else:
-        # The mean of all tasks is believed to be 1 ± 1 anyway.
+        # The prior of the mean over all tasks is 1 ± 1.
         mean = (_SHARE + shares.sum() / error) / (1.0 + n / error)
         mean = mean * (1.0 - error / (n * mean.square())).clamp_min(0.0)
         beyond = ((1.0 + 1.0 / n) * shares.var() - error).clamp_min(0.0)
@@ -124,9 +124,9 @@ def _share(shares: Tensor, errors: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _pooled(values: Tensor, center: float, spread: float) -> tuple[Tensor, Tensor]:
-    """Mean and spread of every column, drawn to what is believed anyway the more, the fewer there are.
+    """Mean and spread of every column, shrunk towards a default; the fewer tasks, the more.
 
-    Infinite values, of tasks that do not know the column, are left out.
+    Infinite values, of tasks that lack the column, are left out.
     """
     there = values.isfinite()
     total = there.sum(0) + _WORTH

@@ -54,7 +54,7 @@ def contents(path: str | os.PathLike[str]) -> tuple[dict[str, Any], MetaData, di
 
 @contextmanager
 def _usable(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Whatever is wrong with what a file says ends in a sentence that names the file."""
+    """Turn every error about the contents of a file into one sentence that names the file."""
     try:
         yield
     except (ValueError, TypeError, AttributeError, RuntimeError, LookupError, ArithmeticError) as error:

@@ -1,4 +1,4 @@
-"""UCB, the paper's acquisition function, and the maximization of any on the cube."""
+"""Maximization of an acquisition function on the unit cube."""
 
 from __future__ import annotations
 
@@ -24,37 +24,39 @@ __all__ = [
     "evaluate",
     "maximize_on_cube",
     "scale",
-    "without_news",
+    "without_warnings",
 ]
 
-# On models of 2 to 10 parameters, 2048 raw points found no better maxima; 512 raw points, and 10
-# starts, missed the best one more often.
+# Measured on models of 2 to 10 parameters: 2048 raw points found no better maxima, and 512 raw points or
+# 10 starts missed the best one more often.
 RAW_POINTS = 1024
 RESTARTS = 20
-# The best raw points are searched once more in their neighbourhood before the descent.
+# The neighbourhoods of the best raw points are searched before the ascent.
 _LEADERS = 32
 _NEIGHBOURS = 16
 _NEIGHBOURHOOD = 0.05
-# Expected improvement has narrow peaks beside the best data, which raw points miss.
+# Raw points miss the narrow peaks that expected improvement has beside the best data.
 _WIDTHS = (0.003, 0.01, 0.03, 0.1)
 _AROUND = 128  # points of each width
 _APART = 0.05  # starts are at least this far apart, in units of the cube's diagonal
-_CHUNK = 256  # points evaluated at once: measured, more is no faster, and fewer are slower
+_CHUNK = (
+    256  # points evaluated at once; measured: larger chunks are not faster, smaller ones are slower
+)
 _ONE_AT_A_TIME = threading.RLock()
-_NEWS = ("Optimization failed", "Failed to extract X_baseline")
+_EXPECTED = ("Optimization failed", "Failed to extract X_baseline")
 DISTINCT = 1e-4  # points of one batch differ by at least this in some coordinate
 
 
 def evaluate(acquisition: Callable[[Tensor], Tensor], X: Tensor) -> Tensor:
-    """Values, n, at points, `n x d`, each by itself."""
+    """Values, n, at single points, `n x d`."""
     with torch.no_grad():
         return torch.cat([acquisition(part.unsqueeze(-2)) for part in X.split(_CHUNK)])
 
 
 def scale(acquisition: Callable[[Tensor], Tensor], values: Tensor) -> Tensor:
-    """What to divide by, so that a solver's tolerances do not depend on the unit of y; 0: all is flat.
+    """The unit of the values, so that a solver's tolerances do not depend on the unit of y; 0 if flat.
 
-    A logarithm (BoTorch marks them) has no unit, and its range is that of points nobody asks for.
+    A logarithm (BoTorch marks them) has no unit, and its range comes from its worst points.
     """
     spread = values.max() - values.min()
     return spread.sign() if getattr(acquisition, "_log", False) else spread
@@ -124,8 +126,8 @@ def beside(points: Tensor, generator: torch.Generator, fixed: Tensor | None = No
 
 
 @contextmanager
-def without_news() -> Iterator[None]:
-    """Keep quiet about starts whose search ends early, and starts that cannot be made: others go on.
+def without_warnings() -> Iterator[None]:
+    """Suppress BoTorch's warnings about failed restarts; the others continue.
 
     BoTorch turns these warnings on itself, so a filter does not stop them. Filters belong to the
     process, so only one thread at a time may change them.
@@ -134,13 +136,13 @@ def without_news() -> Iterator[None]:
         warnings.simplefilter("always")  # recorded, never raised
         yield
     for warning in caught:
-        news = issubclass(warning.category, OptimizationWarning | BadInitialCandidatesWarning)
-        if not news and not any(known in str(warning.message) for known in _NEWS):
+        expected = issubclass(warning.category, OptimizationWarning | BadInitialCandidatesWarning)
+        if not expected and not any(known in str(warning.message) for known in _EXPECTED):
             warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
 
 
 def apart(points: Tensor) -> Tensor:
-    """The first `RESTARTS` points, best first, that are not neighbours of a better one."""
+    """The first `RESTARTS` points, sorted best first, that are no neighbours of a better one."""
     reach = _APART * points.shape[-1] ** 0.5
     left = torch.ones(len(points), dtype=torch.bool)
     chosen: list[int] = []
@@ -163,10 +165,10 @@ def ascend(
     """
 
     def moved(X: Tensor) -> Tensor:
-        # Where the slope is 0, so is every step.
+        # A column whose slope is 0 does not move.
         return function(X if fixed is None else torch.where(fixed, X.detach(), X))
 
-    with without_news():
+    with without_warnings():
         points, values = gen_candidates_scipy(
             starts.unsqueeze(-2), moved, lower_bounds=0.0, upper_bounds=1.0, options={"maxiter": 200}
         )
@@ -174,7 +176,7 @@ def ascend(
 
 
 def _maximize_one_shot(acquisition: OneShotAcquisitionFunction, d: int) -> Tensor:
-    """One-shot functions carry their fantasies along; BoTorch knows how to start them."""
+    """One-shot functions have their fantasies among their arguments; BoTorch finds starts for them."""
     cube = torch.stack([torch.zeros(d, dtype=torch.float64), torch.ones(d, dtype=torch.float64)])
     point, _ = optimize_acqf(acquisition, cube, q=1, num_restarts=RESTARTS, raw_samples=RAW_POINTS // 8)
     chosen: Tensor = point.squeeze(-2)

@@ -1,7 +1,7 @@
 """Maximization of an acquisition function over integers, steps, categories and numbers together.
 
 BoTorch alternates between gradient steps in the numbers and local search in the rest, in coordinates
-with one column a parameter. What it returns is a point that the objective can be evaluated at.
+with one column per parameter. The result is a point of the space.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from scaml.search.cube import (
     beside,
     evaluate,
     scale,
-    without_news,
+    without_warnings,
 )
 from scaml.spaces.space import Block
 
 __all__ = ["all_points", "maximize_mixed"]
 
-# BoTorch searches long grids as if they were continuous and rounds: the values around are tried last.
+# BoTorch searches long grids as if they were continuous, then rounds: we try the values around its result.
 _NEIGHBOURS = 64  # on either side
 _SWEEPS = 5
 _CENTRES = 4  # of the points beside which the maximum may lie
@@ -64,12 +64,12 @@ def maximize_mixed(
         around: `k x d` points beside which the maximum may lie.
     """
     compact = _Compact(acquisition, blocks, seed)
-    if compact.flat:  # nothing to search for: a plain GP without an observation
+    if compact.flat:  # a plain GP without an observation
         free = _apart(compact.raw(RAW_POINTS), avoid)
         return free[0] if len(free) else compact.raw(1)[0]
     grids = {j: b.values.flatten().tolist() for j, b in enumerate(blocks) if b.kind == "grid"}
     choices = {j: list(range(len(b.values))) for j, b in enumerate(blocks) if b.kind == "choice"}
-    with without_news(), manual_seed(seed):
+    with without_warnings(), manual_seed(seed):
         point, _ = optimize_acqf_mixed_alternating(
             compact,
             compact.bounds,
@@ -93,7 +93,7 @@ def maximize_mixed(
         best = found
     if len(_apart(best[None], avoid)):
         return best
-    # All neighbours are taken: the best of the raw points that is not.
+    # All neighbours are taken: take the best free raw point.
     free = _apart(compact.raw(RAW_POINTS), avoid)
     return free[evaluate(acquisition, free).argmax()] if len(free) else best
 
@@ -101,7 +101,7 @@ def maximize_mixed(
 def _beside(
     acquisition: AcquisitionFunction, blocks: Sequence[Block], around: Tensor, seed: int
 ) -> Tensor:
-    """The best of what a search beside some points finds, d long."""
+    """The best point that a search beside some points finds, d long."""
     centres = _allowed(around[:_CENTRES], blocks)
     fixed = torch.ones(around.shape[-1], dtype=torch.bool)
     for block in blocks:
@@ -127,7 +127,7 @@ def _allowed(X: Tensor, blocks: Sequence[Block]) -> Tensor:
 
 
 class _Compact(AcquisitionFunction):
-    """The acquisition function of one column a parameter, a category being its place in the list.
+    """The acquisition function with one column per parameter; a category is its place in the list.
 
     Scaled, so that the solver's tolerances do not depend on the unit of y.
     """
