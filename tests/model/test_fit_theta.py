@@ -166,7 +166,8 @@ def test_fits_are_as_good_as_scipys_from_the_same_starts() -> None:
 @each_kind
 def test_the_first_start_is_the_default_and_all_lie_inside_the_bounds(kind: str) -> None:
     starts = _starts(problem(4, 5, 2), BELIEFS[kind], random(0))
-    # The paper's vector has M weights and d + 2 kernel hyperparameters; ours adds c and s where they are learned.
+    # The paper's vector has M weights and d + 2 kernel hyperparameters; ours adds c and s where they
+    # are learned.
     ours = {"positive": 0, "signed": 0, "learned": 1, "shared": 2}[kind]
     assert starts.shape == (6, 4 + ours + 2 + 2)
     share = 0.9 if kind == "shared" else 1.0

@@ -3,8 +3,8 @@
     python -m tests.mutants [--jobs 2] [WORD]...
 
 A fault is caught if a test fails. The file of tests of the faulty module runs first, then those of its
-package. Prints a table, writes it to build/mutants.md, and ends with 1 if a fault survives. Words select
-the faults whose file or description has one of them.
+package. Prints a table, writes it to build/mutants.md, and ends with 1 if a fault survives. Words
+select the faults whose file or description has one of them.
 """
 
 from __future__ import annotations

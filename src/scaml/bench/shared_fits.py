@@ -1,7 +1,7 @@
 """`RecentFits`: meta-fits that several methods of one run share, made once and timed for each of them.
 
-RGPE, SGPT, RM-GP-UCB and all settings of ScaML-GP start from one exact GP per past task. In a study they
-follow each other on the same meta-data, so a process keeps the fits of the last tasks.
+RGPE, SGPT, RM-GP-UCB and all settings of ScaML-GP start from one exact GP per past task. In a study
+they follow each other on the same meta-data, so a process keeps the fits of the last tasks.
 """
 
 from __future__ import annotations

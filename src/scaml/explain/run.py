@@ -96,7 +96,7 @@ class Run:
 
     @cached_property
     def before(self) -> Model | None:
-        """The model without the test data, at the learned weights; None if the model has no such form."""
+        """The model without the test data, at the learned weights; None if it has no such form."""
         return self.model.before_data() if isinstance(self.model, LeaveOneOutModel) else None
 
     def check_units(self) -> None:

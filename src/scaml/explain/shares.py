@@ -1,8 +1,8 @@
 r"""Shares of the past tasks in the prior of the new one.
 
-With the terms of Theorem 1 (`model.past_parts`), the share of the variance is the average over the space of
-$w_m^2 \Sigma_m(x, x)$ divided by that of the whole variance; the residual kernel has the rest. Terms of the
-mean can cancel, so their shares are those of the distances by which the tasks move it:
+With the terms of Theorem 1 (`model.past_parts`), the share of the variance is the average over the
+space of $w_m^2 \Sigma_m(x, x)$ divided by that of the whole variance; the residual kernel has the rest.
+Terms of the mean can cancel, so their shares are those of the distances by which the tasks move it:
 
 $$E_x |w_m \mu_m(x)| \Big/ \sum_j E_x |w_j \mu_j(x)|.$$
 """

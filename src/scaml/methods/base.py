@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from scaml.spaces.space import Space
 
 __all__ = [
-    "MetaPrior",
     "AcquisitionName",
+    "MetaPrior",
     "Method",
     "check_acquisition",
     "check_meta",

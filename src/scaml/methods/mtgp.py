@@ -58,7 +58,7 @@ from scaml.gp.moments_model import MomentsModel
 from scaml.gp.units import Units, standardize
 from scaml.methods.base import MetaPrior, Method, check_meta, check_sqrt_beta, check_whole
 from scaml.methods.shared.networks import seeded
-from scaml.search.cube import without_news
+from scaml.search.cube import without_warnings
 from scaml.tasks.meta_data import MetaData
 from scaml.tasks.task import Task
 
@@ -316,7 +316,7 @@ def _fit(model: MultiTaskGP, kernel: KernelName, iterations: int, seed: int) -> 
         # A search that ends early, for lack of iterations or of digits, ends at its best point.
         return issubclass(warning.category, OptimizationWarning)
 
-    with seeded(seed), without_news():
+    with seeded(seed), without_warnings():
         try:
             fit_gpytorch_mll(
                 mll,

@@ -1,7 +1,7 @@
 """Algorithm 1, its lines as the paper numbers them.
 
-`meta_fit` is line 2, `learn_new_task` lines 3 to 5. `ScaML` calls both; `algorithm1` runs them one after
-the other, in the paper's setting.
+`meta_fit` is line 2, `learn_new_task` lines 3 to 5. `ScaML` calls both; `algorithm1` runs them one
+after the other, in the paper's setting.
 """
 
 from __future__ import annotations

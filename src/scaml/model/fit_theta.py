@@ -1,8 +1,8 @@
 r"""MAP estimate of θ_t: line 4 of Algorithm 1, equation 9 with the priors of appendix C.
 
 The likelihood of y_t under the prior of Theorem 1 needs the meta-tasks only through the cached
-$\mu_m(X_t)$ and $\Sigma_m(X_t, X_t)$, so that one evaluation costs $O(M n_t^2 + n_t^3)$. With α and A of
-`gp.likelihood`:
+$\mu_m(X_t)$ and $\Sigma_m(X_t, X_t)$, so that one evaluation costs $O(M n_t^2 + n_t^3)$. With α and A
+of `gp.likelihood`:
 
 $$\partial / \partial w_m = w_m \langle A, \Sigma_m \rangle - \alpha^T \mu_m.$$
 
@@ -39,8 +39,9 @@ __all__ = [
     "negative_log_posterior",
 ]
 
-# The solver sees the weights multiplied by this: the likelihood bends faster in them than in logarithms,
-# and one step size should suit both. Measured for M = 8 to 256 and n_t = 5 to 40: half the evaluations.
+# The solver sees the weights multiplied by this: the likelihood bends faster in them than in
+# logarithms, and one step size should suit both. Measured for M = 8 to 256 and n_t = 5 to 40: half the
+# evaluations.
 _WEIGHT_UNIT = 5.0
 # Different solutions can have similar weights, so starts merge only when they have almost met.
 _SAME_BASIN = 0.01

@@ -4,8 +4,8 @@ $$k\big((x, \nu), (x', \nu')\big) = \delta_{\nu = t}\, \delta_{\nu' = t}\, k_t(x
 + \sum_m g_m(\nu)\, g_m(\nu')\, k_m(x, x'), \qquad
 g_m(\nu) = \begin{cases} w_m & \nu = t \\ 1 & \nu = m \\ 0 & \text{else.} \end{cases}$$
 
-Its cost is cubic in the number of all points. It is for small data, and the reference that Theorem 1 and
-the decomposition of the likelihood are tested against.
+Its cost is cubic in the number of all points. It is for small data, and the reference that Theorem 1
+and the decomposition of the likelihood are tested against.
 """
 
 from __future__ import annotations

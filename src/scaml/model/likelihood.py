@@ -3,7 +3,8 @@ r"""Equations 8 and 9: the likelihood of all data, and how it decomposes.
 $$\log p(y_t, y_{1:M}) = \log p(y_t \mid D_{1:M}, \theta_t) + \sum_m \log p(y_m \mid \theta_m).$$
 
 The first term is a normal density with the mean and covariance of Theorem 1. These are the reference
-forms; `map_fit.negative_log_posterior` computes the first term from cached posteriors, with its gradient.
+forms; `fit_theta.negative_log_posterior` computes the first term from cached posteriors, with its
+gradient.
 """
 
 from __future__ import annotations

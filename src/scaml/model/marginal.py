@@ -1,7 +1,7 @@
 r"""Mean and variance of `ScaMLGP` at single points: a search asks for thousands of them.
 
-One product and one pass give every kernel matrix in the formulas of `scaml_gp`: the points of meta-task m
-and of the test-task are the columns of one array. So
+One product and one pass give every kernel matrix in the formulas of `scaml_gp`: the points of meta-task
+m and of the test-task are the columns of one array. So
 
 $$\mu_t(x) = \sum_m u_m(x)^T b_m + k(x, X_t) \gamma, \qquad
 \sigma_t^2(x) = k_t(x, x) + \sum_m (w_m^2 k_m(x, x) - |u_m(x)|^2) - |L_t^{-1} k(X_t, x)|^2$$

@@ -1,14 +1,14 @@
 r"""Offset and scale of y: $y = \text{offset} + \text{scale} \cdot z$.
 
-A meta-task is standardized by its own mean and standard deviation. The few values of the test-task do not
-determine either. Appendix C.1 computes both from all data together ("union"); if tasks differ in level,
-y_t then covers a small part of the range of z. With W the mean within-task variance and B the variance of
-the tasks' means:
+A meta-task is standardized by its own mean and standard deviation. The few values of the test-task do
+not determine either. Appendix C.1 computes both from all data together ("union"); if tasks differ in
+level, y_t then covers a small part of the range of z. With W the mean within-task variance and B the
+variance of the tasks' means:
 
 - "pooled" scales by √W and centers on the test-task's mean, shrunk towards the mean of the tasks' means
   by $B / (B + W / n_t)$: the best linear estimate of its level if its points were drawn at random.
-- "level" makes the level a random effect of the model, $b \sim N(0, B)$, and integrates it out: a search
-  chooses promising points, and their mean is not the level of the task.
+- "level" makes the level a random effect of the model, $b \sim N(0, B)$, and integrates it out: a
+  search chooses promising points, and their mean is not the level of the task.
 - "learned" also learns the scale. Its logarithm is normal with the mean and variance of the tasks' log
   deviations: the scales of real tasks differ by factors of ten.
 - "clipped" is "learned" with bad values of the past tasks clipped (`clip_tail`). Level and scale are
@@ -48,8 +48,8 @@ NormalizationName = Literal["clipped", "learned", "level", "pooled", "union"]
 _UNKNOWN_LEVEL = 100.0  # variance, in squared scales, of an unknown level
 _ONE_TASK_SPREAD = 1.0  # standard deviation of the log scale if there is one past task
 _LEAST_SPREAD = 0.3
-# A smaller share would forget the points that are best for some past tasks and terrible for others; with a
-# larger one the long tails of real losses hide the best points.
+# A smaller share would forget the points that are best for some past tasks and terrible for others;
+# with a larger one the long tails of real losses hide the best points.
 _BEST_THIRD = 2.0 / 3.0  # the quantile at which the best third begins
 _Z_BEST_THIRD = 0.430727299295457  # the same quantile of the standard normal
 
@@ -106,7 +106,7 @@ def normalize(normalization: NormalizationName, y: Tensor, levels: Levels) -> Sc
 
 
 class Clipped(NamedTuple):
-    """One task's values in the units of its best third, bad ones clipped: y = least + slope (z - z_0)."""
+    """One task's values in the units of its best third, clipped: y = least + slope (z - z_0)."""
 
     z: Tensor  # n
     least: Tensor  # where the best third begins
@@ -203,8 +203,8 @@ def _random_effect(y: Tensor, levels: Levels, *, learned: bool) -> Scaling:
             scale = varied.mean().exp()
         if len(varied) > 1:
             spread = float((_one_more(varied) + _LEAST_SPREAD**2).sqrt())
-    # A larger variance of the level would only cost digits of K: the mean of y_t, shrunk as in "pooled",
-    # settles the rest.
+    # A larger variance of the level would only cost digits of K: the mean of y_t, shrunk as in
+    # "pooled", settles the rest.
     known = torch.minimum(between, _UNKNOWN_LEVEL * scale.square())
     offset = levels.mean.mean()
     if len(y):

@@ -4,8 +4,8 @@ By Theorem 1 the prior at the learned weights has, in standardized units, mean a
 
 $$m(x) = \sum_m w_m \mu_m(x), \qquad v(x) = k_t(x, x) + \sum_m w_m^2 \Sigma_m(x, x).$$
 
-Its parts are the terms of these sums. Ensembles such as RGPE and SGPT have the same parts, with the GP of
-the new data in place of the residual kernel.
+Its parts are the terms of these sums. Ensembles such as RGPE and SGPT have the same parts, with the GP
+of the new data in place of the residual kernel.
 """
 
 from __future__ import annotations

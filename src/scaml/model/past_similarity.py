@@ -1,22 +1,22 @@
 r"""How similar the past tasks are, from which the prior of the weights and of the residual is learned.
 
-Every past task is explained by the average of the others, as if it were the test-task. With $a_m(x)$ the
-mean of the other tasks' $\mu_k(x)$, centered over X_m, least squares gives its share $c_m$ and the residual
-variance $v_m$, in the standardized units of the task:
+Every past task is explained by the average of the others, as if it were the test-task. With $a_m(x)$
+the mean of the other tasks' $\mu_k(x)$, centered over X_m, least squares gives its share $c_m$ and the
+residual variance $v_m$, in the standardized units of the task:
 
 $$z_m \approx c_m a_m(X_m), \qquad v_m = \operatorname{mean} (z_m - c_m a_m(X_m))^2.$$
 
-Mean and spread of c_m over the tasks become those of c, the common value of the weights. Unrelated smooth
-functions correlate by chance. With C the correlations of the residual, taken to be those of the task itself,
-the squared standard error of c_m is
+Mean and spread of c_m over the tasks become those of c, the common value of the weights. Unrelated
+smooth functions correlate by chance. With C the correlations of the residual, taken to be those of the
+task itself, the squared standard error of c_m is
 
 $$e_m^2 = v_m\, \frac{a_m^T C a_m}{(a_m^T a_m)^2}.$$
 
-Only variance of c_m beyond this error counts as spread, and the mean is shrunk towards 0 by it (James and
-Stein): if past tasks agree no more than unrelated ones would, the past gets weight 0. Mean and spread of
-log v_m become those of the residual's log variance. The residual is about as smooth and as noisy as the
-tasks themselves, so the priors of its lengthscales and of the noise have the mean and spread of the past
-tasks' own.
+Only variance of c_m beyond this error counts as spread, and the mean is shrunk towards 0 by it (James
+and Stein): if past tasks agree no more than unrelated ones would, the past gets weight 0. Mean and
+spread of log v_m become those of the residual's log variance. The residual is about as smooth and as
+noisy as the tasks themselves, so the priors of its lengthscales and of the noise have the mean and
+spread of the past tasks' own.
 """
 
 from __future__ import annotations

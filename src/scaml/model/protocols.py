@@ -1,7 +1,7 @@
 """What acquisition functions and explanations ask of a model, beyond BoTorch's `Model`.
 
-`ScaMLGP` has all of it. A model of another method, or a foreign one, has what it can: callers check each
-protocol by itself and do without where it is missing. No caller asks for a class.
+`ScaMLGP` has all of it. A model of another method, or a foreign one, has what it can: callers check
+each protocol by itself and do without where it is missing. No caller asks for a class.
 """
 
 from __future__ import annotations

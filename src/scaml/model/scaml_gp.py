@@ -4,13 +4,13 @@ Theorem 1 says that the test-task, given the meta-data, is a GP with
 
 $$m(x) = \sum_m w_m \mu_m(x), \qquad k(x, x') = k_t(x, x') + \sum_m w_m^2 \Sigma_m(x, x').$$
 
-(`theorem1` has this form.) With the features $\phi(x) = (w_m L_m^{-1} k_m(X_m, x))_m$ and b, the stacked
-$L_m^{-1} y_m$, the same prior is
+(`theorem1` has this form.) With the features $\phi(x) = (w_m L_m^{-1} k_m(X_m, x))_m$ and b, the
+stacked $L_m^{-1} y_m$, the same prior is
 
 $$m(x) = \phi(x)^T b, \qquad k(x, x') = k_t(x, x') + \sum_m w_m^2 k_m(x, x') - \phi(x)^T \phi(x'),$$
 
-a sum of stationary kernels minus an inner product. Conditioning on D_t (equation 1) appends the features
-$L_t^{-1} k(X_t, x)$ and changes nothing else. Tasks of weight 0 are left out, which is exact.
+a sum of stationary kernels minus an inner product. Conditioning on D_t (equation 1) appends the
+features $L_t^{-1} k(X_t, x)$ and changes nothing else. Tasks of weight 0 are left out, which is exact.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ from scaml.tasks.task import Task
 __all__ = ["ScaMLGP"]
 
 _LEAST_VARIANCE = 1e-12  # of the prior variance
-# Variance of f at points where it is known: without it, draws at repeated points have no Cholesky factor.
+# Variance of f at points where it is known: without it, draws at repeated points have no Cholesky
+# factor.
 _KNOWN_NOISE = 1e-8
 
 

@@ -1,8 +1,8 @@
 """`FolderCache`: a folder of meta-fits, so that no process fits the same task twice.
 
-A modular method keeps one file per task: a new or changed task costs one fit. Any other method keeps one
-file for all tasks together. A file's name is a digest of everything that the fit depends on. Files are
-written whole or not at all and fitted again if they are damaged, so processes may share the folder.
+A modular method keeps one file per task: a new or changed task costs one fit. Any other method keeps
+one file for all tasks together. A file's name is a digest of everything that the fit depends on. Files
+are written whole or not at all and fitted again if they are damaged, so processes may share the folder.
 """
 
 from __future__ import annotations

@@ -16,8 +16,8 @@ from scaml.tasks.task import Task
 
 __all__ = ["FitCache", "State", "meta_fit"]
 
-# Entries of the kernel matrices of the tasks that are fitted between two calls of `progress`: about half a
-# second.
+# Entries of the kernel matrices of the tasks that are fitted between two calls of `progress`: about
+# half a second.
 _ENTRIES_PER_PART = 2**17
 
 State = dict[str, Tensor]
@@ -44,8 +44,8 @@ def meta_fit(
 ) -> MetaPrior:
     """`method.meta_fit`, bit for bit, in parts that can be counted and kept.
 
-    A modular method learns each task by itself: its tasks are fitted a few at a time and cached one by one.
-    Any other method learns all tasks in one part.
+    A modular method learns each task by itself: its tasks are fitted a few at a time and cached one by
+    one. Any other method learns all tasks in one part.
 
     Args:
         method: The meta-learning method.

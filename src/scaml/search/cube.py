@@ -27,8 +27,8 @@ __all__ = [
     "without_warnings",
 ]
 
-# Measured on models of 2 to 10 parameters: 2048 raw points found no better maxima, and 512 raw points or
-# 10 starts missed the best one more often.
+# Measured on models of 2 to 10 parameters: 2048 raw points found no better maxima, and 512 raw points
+# or 10 starts missed the best one more often.
 RAW_POINTS = 1024
 RESTARTS = 20
 # The neighbourhoods of the best raw points are searched before the ascent.

@@ -1,7 +1,7 @@
 r"""Log noisy expected improvement (Letham et al., 2019): the expected gain over the best point so far.
 
-With noisy observations the best value so far is not known. With draws $f_s$ of the test-task at X_t given
-D_t, and the model $\mu_s, \sigma$ that knows $f_s(X_t)$ without noise,
+With noisy observations the best value so far is not known. With draws $f_s$ of the test-task at X_t
+given D_t, and the model $\mu_s, \sigma$ that knows $f_s(X_t)$ without noise,
 
 $$\alpha(x) = \log \frac1S \sum_s \sigma(x)\, h\left(\frac{\mu_s(x) - \max f_s(X_t)}{\sigma(x)}\right),
 \qquad h(u) = \varphi(u) + u \Phi(u).$$

@@ -31,7 +31,8 @@ from scaml.spaces.space import Block
 
 __all__ = ["all_points", "maximize_mixed"]
 
-# BoTorch searches long grids as if they were continuous, then rounds: we try the values around its result.
+# BoTorch searches long grids as if they were continuous, then rounds: we try the values around its
+# result.
 _NEIGHBOURS = 64  # on either side
 _SWEEPS = 5
 _CENTRES = 4  # of the points beside which the maximum may lie
