@@ -1,4 +1,4 @@
-"""The default acquisition function against BoTorch's, and its maximizer against brute force."""
+"""The maximizer of an acquisition function against brute force."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from scaml.common.parallel import one_thread
 from scaml.search.cube import evaluate, maximize_on_cube
 from scaml.search.ucb import UpperConfidenceBound
 from tests.brute_force import climb
-from tests.cases import meta_data, pair, task_of
+from tests.cases import pair
 
 
 def conditioned(family: str, n_t: int, seed: int) -> ScaMLGP:
@@ -52,29 +52,6 @@ def test_maximum_is_that_of_brute_force(family: str, seed: int) -> None:
         found = evaluate(acquisition, x[None])[0]
     assert ((x >= 0) & (x <= 1)).all()
     assert found >= best - 1e-3 * spread
-
-
-def test_default_is_botorchs_ucb() -> None:
-    model = pair("se", (6, 9), 4, d=2, seed=1).model
-    X = torch.rand(7, 1, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
-    torch.testing.assert_close(UpperConfidenceBound(model)(X), BoTorchUCB(model, beta=9.0)(X))
-    torch.testing.assert_close(
-        UpperConfidenceBound(model, sqrt_beta=0.5)(X), BoTorchUCB(model, beta=0.25)(X)
-    )
-
-
-def test_default_does_not_care_about_the_unit_of_y() -> None:
-    """At millionths, BoTorch's floor on the variance would take the exploration away."""
-    X = torch.rand(7, 1, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
-    values = []
-    for unit in (1.0, 1e-9):
-        meta = type(meta_data((5,), 2))(
-            [Task(t.X, unit * t.y, name=t.name) for t in meta_data((6, 9), 2)]
-        )
-        task = task_of(4, 2)
-        model = ScaML().meta_fit(meta).condition(Task(task.X, unit * task.y))
-        values.append(UpperConfidenceBound(model)(X) / unit)
-    torch.testing.assert_close(values[0], values[1], rtol=1e-6, atol=1e-6)
 
 
 def test_a_flat_acquisition_function_gives_a_seeded_random_point() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import torch
 from botorch.acquisition import UpperConfidenceBound as BoTorchUCB
 from botorch.models.model import Model
 from torch import Tensor
@@ -22,7 +23,8 @@ class UpperConfidenceBound(BoTorchUCB):
     """
 
     def __init__(self, model: Model, sqrt_beta: float = SQRT_BETA) -> None:
-        super().__init__(model, beta=sqrt_beta**2)
+        # BoTorch would keep β in float32, and values at points and at rows of a table would differ.
+        super().__init__(model, beta=torch.tensor(sqrt_beta**2, dtype=torch.float64))
 
     @property
     def by_moments(self) -> bool:
