@@ -223,3 +223,108 @@ def test_prints_and_long_functions_are_found() -> None:
     assert long_functions("def f():\n" + body) == ["f has 61 lines"]
     assert long_functions("class A:\n    async def f(self):\n" + body.replace("    ", " " * 8))
     assert not long_functions("def f():\n" + body[len("    x = 1\n") :])
+
+
+# Names, tests and parameters.
+
+# DESIGN: a name says what is inside without its docstring.
+UNCLEAR = {
+    "known",
+    "learning",
+    "likeness",
+    "relevance",
+    "process",
+    "table_rows",
+    "campaign",
+    "worth",
+    "unit",
+}
+TESTS = Path(__file__).parent
+# Types, names or one-line wrappers only, which the tests of their callers cover.
+NO_TESTS_OF_THEIR_OWN = {"common.progress"}
+
+
+@each_module
+def test_a_module_has_a_name_that_says_what_is_inside(path: Path) -> None:
+    assert not UNCLEAR & set(dotted(path).split("."))
+
+
+@each_module
+def test_a_module_has_its_file_of_tests(path: Path) -> None:
+    """gp/kernels.py has tests/gp/test_kernels.py, or several test_kernels_*.py."""
+    if path.name in ("__init__.py", "__main__.py") or dotted(path) in NO_TESTS_OF_THEIR_OWN:
+        return
+    folder = TESTS / path.relative_to(PACKAGE).parent
+    names = [f"test_{path.stem}.py", *(file.name for file in folder.glob(f"test_{path.stem}_*.py"))]
+    assert any((folder / name).is_file() for name in names), f"no {folder / names[0]}"
+
+
+def model_classes() -> set[str]:
+    """The classes that model/ and methods/ define, protocols aside."""
+    names = set()
+    for path in MODULES:
+        module = dotted(path)
+        if module.split(".")[0] in ("model", "methods") and not module.endswith("protocols"):
+            tree = ast.parse(path.read_text(encoding="utf-8"))
+            names |= {node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
+    return names
+
+
+def type_switches(source: str, classes: set[str]) -> list[str]:
+    """Calls of isinstance on one of the classes."""
+    return [
+        ast.unparse(node)
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Call)
+        and getattr(node.func, "id", None) == "isinstance"
+        and classes & {n.id for n in ast.walk(node.args[1]) if isinstance(n, ast.Name)}
+    ]
+
+
+@each_module
+def test_no_type_switches_on_models(path: Path) -> None:
+    """Models are asked by protocols, not by their class, unless it is the file's own."""
+    if dotted(path).split(".")[0] == "model":
+        return
+    source = path.read_text(encoding="utf-8")
+    own = {node.name for node in ast.walk(ast.parse(source)) if isinstance(node, ast.ClassDef)}
+    doors = {"Method", "MetaPrior", "ModularMethod"}  # the interfaces themselves
+    assert not type_switches(source, model_classes() - doors - own)
+
+
+def test_type_switches_are_found() -> None:
+    source = "if isinstance(model, A | B): pass\nisinstance(x, int)\nisinstance(y, (C, str))"
+    assert len(type_switches(source, {"B", "C"})) == 2
+
+
+MOST_PARAMETERS = 8
+# Public keyword-only doors, whose arguments are documented one by one.
+WIDE_DOORS = {"ScaMLSampler.__init__"}
+
+
+def wide_functions(source: str) -> list[str]:
+    """Functions with more parameters than allowed, `self` and `cls` aside."""
+    found = []
+    for scope in ast.walk(ast.parse(source)):
+        if not isinstance(scope, ast.Module | ast.ClassDef):
+            continue
+        for node in scope.body:
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                given = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+                given = [a for a in given if a.arg not in ("self", "cls")]
+                name = f"{scope.name}.{node.name}" if isinstance(scope, ast.ClassDef) else node.name
+                if len(given) > MOST_PARAMETERS and name not in WIDE_DOORS:
+                    found.append(f"{name} has {len(given)} parameters")
+    return found
+
+
+@each_module
+def test_functions_have_few_parameters(path: Path) -> None:
+    assert not wide_functions(path.read_text(encoding="utf-8"))
+
+
+def test_wide_functions_are_found() -> None:
+    names = ", ".join("abcdefghi")
+    assert wide_functions(f"def f({names}): pass") == ["f has 9 parameters"]
+    assert wide_functions(f"class A:\n    def f(self, *, {names}): pass")
+    assert not wide_functions(f"def f({names[:-3]}): pass")
