@@ -1,8 +1,8 @@
 """The exception tree of scaml.
 
-Every error that scaml raises on purpose is a `ScaMLError`. Its message is one sentence of
-what was wrong, what was got and what to do. The second base class lets callers that know
-nothing of scaml (`except ValueError`) do the expected thing.
+Every error that scaml raises on purpose is a `ScaMLError`. Its message is one sentence that says
+what was wrong, what was got and what to do. Each class has a second base class from Python, so
+that callers who do not know scaml can catch it (`except ValueError`).
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ __all__ = [
 
 
 class ScaMLError(Exception):
-    """Base class: anything that scaml refuses to do."""
+    """Base class of all errors that scaml raises on purpose."""
 
 
 class TaskDataError(ScaMLError, ValueError):
-    """The data of a task, or of the meta-data, cannot be used."""
+    """The data of a task or the meta-data cannot be used."""
 
 
 class SpaceError(ScaMLError, ValueError):
@@ -32,7 +32,7 @@ class SpaceError(ScaMLError, ValueError):
 
 
 class SettingError(ScaMLError, ValueError):
-    """A hyperparameter of a method, or an argument that is not data, is out of its range."""
+    """A hyperparameter of a method, or another argument that is not data, has an invalid value."""
 
 
 class FitError(ScaMLError, RuntimeError):
@@ -40,11 +40,11 @@ class FitError(ScaMLError, RuntimeError):
 
 
 class SavedFileError(ScaMLError, ValueError):
-    """A file (a saved prior, a table, results) cannot be read by this version, or not be written."""
+    """A file (a saved prior, a table, results) cannot be read by this version, or cannot be written."""
 
 
 class BenchRunError(ScaMLError, RuntimeError):
-    """Runs of a study failed; those that did not are kept."""
+    """Some runs of a study failed; the results of the other runs are kept."""
 
 
 class DatabaseError(ScaMLError, ConnectionError):

@@ -1,1 +1,1 @@
-"""Files written whole or not at all, joblib, progress, words: what knows nothing of GPs."""
+"""Helpers that do not know about GPs: atomic file writes, joblib, progress, logging, messages."""

@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all."""
+"""Files that are written completely or not at all."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ from pathlib import Path
 __all__ = ["DRAFTS", "replacing", "replacing_all"]
 
 DRAFTS = ".*.tmp"
-"""A pattern of what a killed process may leave behind."""
+"""Pattern of the names of temporary files, which a killed process may leave behind."""
 
 
 @contextmanager
 def replacing(target: Path) -> Iterator[Path]:
-    """Where to write a file that takes the place of the target once the block has ended well.
+    """The path of a temporary file, which replaces the target if the block ends without an error.
 
-    It lies in the same folder, so that the last step is a rename: readers see the old file or the new.
+    The temporary file lies in the target's folder, so that the last step is a rename: readers see
+    either the old file or the new one.
     """
     with replacing_all([target]) as (draft,):
         yield draft
@@ -25,20 +26,20 @@ def replacing(target: Path) -> Iterator[Path]:
 
 @contextmanager
 def replacing_all(targets: Sequence[Path]) -> Iterator[list[Path]]:
-    """`replacing` for files that belong together: all of them are there at the end, or none."""
-    # Not by mkstemp, whose files nobody else may read.
+    """`replacing` for files that belong together: at the end all of them are replaced, or none."""
+    # Not made by mkstemp, because other users could not read its files.
     drafts = [path.parent / f".{path.name}.{secrets.token_hex(8)}.tmp" for path in targets]
     try:
         yield drafts
         _rename(drafts, targets)
     finally:
         for draft in drafts:
-            with suppress(OSError, ValueError):  # a path that cannot be written cannot be removed
+            with suppress(OSError, ValueError):  # the path may be invalid, or the file already renamed
                 draft.unlink()
 
 
 def _rename(drafts: Sequence[Path], targets: Sequence[Path]) -> None:
-    """Rename all; where one fails, put back what was there."""
+    """Rename all drafts; if one rename fails, restore the old files."""
     before: list[tuple[Path, bytes | None]] = []
     try:
         for draft, target in zip(drafts, targets, strict=True):

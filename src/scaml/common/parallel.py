@@ -1,4 +1,4 @@
-"""The one door to joblib, and to the number of threads."""
+"""The only module that uses joblib and sets the number of threads."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ Result = TypeVar("Result")
 def one_thread() -> Iterator[None]:
     """Run torch on one thread inside the block.
 
-    Many small factorizations get slower with more threads, and results that depend on the number
-    of threads would depend on `n_jobs`.
+    Many small factorizations get slower with more threads. And if results depended on the number
+    of threads, they would depend on `n_jobs`.
     """
     before = torch.get_num_threads()
     torch.set_num_threads(1)
@@ -38,17 +38,17 @@ def one_thread() -> Iterator[None]:
 
 
 def effective_n_jobs(n_jobs: int) -> int:
-    """How many processes `run` uses for `n_jobs`."""
+    """The number of processes that `run` uses for `n_jobs`."""
     n_jobs = check_integer(n_jobs, "n_jobs", least=-1)
     if n_jobs == 0:
-        raise SettingError("n_jobs is 0; give a positive integer, or -1 for one a core.")
+        raise SettingError("n_jobs is 0; give a positive integer, or -1 for one process per core.")
     return int(joblib.effective_n_jobs(n_jobs))
 
 
 def run(function: Callable[[Item], Result], items: Iterable[Item], n_jobs: int) -> list[Result]:
-    """`[function(item) for item in items]` on `n_jobs` processes, -1 for one a core.
+    """`[function(item) for item in items]` on `n_jobs` processes, -1 for one per core.
 
-    Processes are loky's unless the caller chose another backend (Dask, Ray) by
+    joblib's backend is loky, unless the caller chose another one (Dask, Ray) by
     `joblib.parallel_config`. Every call runs on one thread, so results do not depend on `n_jobs`.
     """
     if effective_n_jobs(n_jobs) == 1:
@@ -60,9 +60,9 @@ def run(function: Callable[[Item], Result], items: Iterable[Item], n_jobs: int) 
 
 
 def each(function: Callable[[Item], Result], items: Iterable[Item], n_jobs: int) -> Iterator[Result]:
-    """`function` of every item, as soon as it is there: for work of seconds to minutes an item.
+    """Yield `function(item)` for every item as soon as it is computed, in any order.
 
-    Like `run`, and NumPy is held to one thread as well.
+    Made for items that take seconds to minutes each. Like `run`, but NumPy also runs on one thread.
     """
     if effective_n_jobs(n_jobs) == 1:
         for item in items:
@@ -83,24 +83,25 @@ def _alone(function: Callable[[Item], Result], item: Item) -> Result:
 
 
 class _Parallel(Parallel):
-    """Its processes do not hear Ctrl-C, which a terminal sends to all of them.
+    """`joblib.Parallel` whose worker processes ignore Ctrl-C.
 
-    This process does, and ends the others; each of them would first print where it was.
+    A terminal sends Ctrl-C to all processes. This process handles it and ends the workers; without
+    this class each worker would print a traceback of its own first.
     """
 
     def dispatch_one_batch(self, iterator: Any) -> Any:
-        """Hand out work, and start processes where there are none yet."""
+        """Dispatch work; the first call starts the processes."""
         with _uninterrupted():
             return super().dispatch_one_batch(iterator)
 
 
 @contextmanager
 def _uninterrupted() -> Iterator[None]:
-    """Let Ctrl-C wait until the end of the block; processes that it starts never hear it."""
+    """Delay Ctrl-C until the end of the block; processes started inside the block ignore Ctrl-C."""
     if not hasattr(signal, "pthread_sigmask"):  # Windows
         yield
         return
-    resource_tracker.ensure_running()  # which would lift the block while it starts
+    resource_tracker.ensure_running()  # its start would unblock the signal
     before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
     try:
         yield

@@ -1,4 +1,4 @@
-"""How long work tells how far it is: the types of progress callbacks."""
+"""The types of progress callbacks."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 __all__ = ["Progress", "StepProgress"]
 
 Progress = Callable[[str, int, int | None], None]
-"""Called with the name of the stage, the steps done, and their number (None if it is not known)."""
+"""Called with the name of the stage, the steps done and the number of steps (None if unknown)."""
 
 StepProgress = Callable[[int, int], None]
-"""Called with the steps done and their number."""
+"""Called with the steps done and the number of steps."""

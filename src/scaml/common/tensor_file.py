@@ -1,7 +1,7 @@
-"""Files of fitted meta-priors: tensors in safetensors with a versioned JSON header, no pickle anywhere.
+"""Files of fitted meta-priors: tensors in safetensors with a versioned JSON header, never pickle.
 
-Reading maps the file into memory and trusts nothing in it: whatever is wrong with a file ends in one
-`SavedFileError` that names it.
+Reading maps the file into memory and validates everything in it. Whatever is wrong with a file, the
+reader gets one `SavedFileError` that names the file.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ _LONGEST_HEADER = 100_000_000
 def write(
     path: str | os.PathLike[str], header: Mapping[str, Any], tensors: Mapping[str, Tensor]
 ) -> None:
-    """Write a file at once or not at all.
+    """Write a file completely or not at all.
 
     Args:
-        path: Where to; an older file there is replaced.
-        header: What JSON can carry.
+        path: The file to write; an older file is replaced.
+        header: Values that JSON can represent.
         tensors: Named tensors.
     """
     target = Path(path)
     copies = {name: tensor.detach().clone().contiguous() for name, tensor in tensors.items()}
-    # The same in header and tensors, by which a reader sees that both are of one file.
+    # Header and tensors carry the same token, so that a reader knows that both are of one file.
     digest = hashlib.sha256(json.dumps(header).encode())
     for tensor in copies.values():
         digest.update(tensor.numpy().tobytes())
@@ -54,21 +54,23 @@ def write(
             draft.write_bytes(save(copies, metadata={_KEY: text}))
     except (OSError, SafetensorError) as error:
         why = getattr(error, "strerror", None) or error
-        raise SavedFileError(f"{target} cannot be written: {why}; choose another place.") from error
+        raise SavedFileError(f"{target} cannot be written: {why}; choose another path.") from error
 
 
 def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """The header and the tensors of a file that `write` wrote."""
+    """The header and the tensors of a file written by `write`."""
     source = Path(path)
     if not source.is_file():
         raise SavedFileError(f"{source} is not a file; give the path of a saved prior.")
     for _ in range(_TRIES):
         header, tensors = _read(source)
         token = tensors.pop(_TOKEN, None)
-        # The path is opened twice below, and another process may have replaced the file in between.
+        # `safe_open` opens the path twice; another process may replace the file between the two.
         if token is None or token.tolist() == [header.pop(_TOKEN, None)]:
             return header, tensors
-    raise SavedFileError(f"{source} changes while it is read; try again when it is at rest.")
+    raise SavedFileError(
+        f"{source} was replaced while it was read, {_TRIES} times; try again when no process writes it."
+    )
 
 
 def _read(source: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
