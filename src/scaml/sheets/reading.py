@@ -167,7 +167,8 @@ def _new_task(name: str | None, groups: Mapping[str, object], notes: list[str]) 
 
 def _past(name: str, parts: Split, values: Objective, own: Distributions, minimize: bool) -> PastTask:
     all_rows = parts.past[name]
-    rows = [all_rows[i] for i in thinned([values.values[i] for i in all_rows], minimize=minimize)]
+    sign = -1.0 if minimize else 1.0
+    rows = [all_rows[i] for i in thinned([sign * values.values[i] for i in all_rows])]
     columns = [column for column in parts.own[name] if column.name in own]
     return PastTask(
         name,
@@ -179,10 +180,11 @@ def _past(name: str, parts: Split, values: Objective, own: Distributions, minimi
 
 def _thin(parts: Split, values: Objective, minimize: bool) -> list[str]:
     """Leave rows of a long new task out."""
-    n, y = len(parts.observed), [values.values[i] for i in parts.observed]
+    sign = -1.0 if minimize else 1.0
+    n, y = len(parts.observed), [sign * values.values[i] for i in parts.observed]
     if n <= _MOST_OBSERVED:
         return []
-    kept = thinned(y, minimize=minimize, most=_MOST_OBSERVED)
+    kept = thinned(y, most=_MOST_OBSERVED)
     parts.observed = [parts.observed[i] for i in kept]
     half = _MOST_OBSERVED // 2
     return [

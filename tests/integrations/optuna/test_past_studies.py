@@ -1,4 +1,4 @@
-"""Past Optuna studies: what of them is read, what is left out and said, what is refused."""
+"""Past Optuna studies: what is read of them, what is left out and reported, what is refused."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from optuna.trial import TrialState, create_trial
 
 import scaml
 from scaml.errors import DatabaseError, SettingError
-from scaml.integrations.optuna.past_studies import read_studies
+from scaml.integrations.optuna.past_studies import read_studies, values_of
 from scaml.tasks.past_task import MOST_TRIALS
 
 pytestmark = pytest.mark.usefixtures("quiet")
@@ -91,7 +91,7 @@ def test_all_kinds_of_parameters_come_from_all_kinds_of_storages(
     assert dict(task.distributions) == study.trials[0].distributions
     assert list(task.params) == [trial.params for trial in study.trials]
     assert [repr(row["kind"]) for row in task.params] == [repr(t.params["kind"]) for t in study.trials]
-    assert list(task.y) == [trial.value for trial in study.trials]
+    assert list(task.y) == [-(trial.value or 0.0) for trial in study.trials]
     assert not past.left_out
 
 
@@ -106,18 +106,18 @@ def test_what_cannot_be_used_is_left_out_and_counted() -> None:
     )
     past = read_studies([study, study_of([5.0], name="one trial"), study_of([], name="none")])
     assert [task.name for task in past.tasks] == ["past"]
-    assert list(past.tasks[0].y) == [1.0, 2.0, 3.0]
+    assert list(past.tasks[0].y) == [-1.0, -2.0, -3.0]
     assert past.left_out == {
-        "fail": 2,
+        "failed": 2,
         "running": 1,
         "waiting": 1,
         "pruned": 1,
         "not finite": 3,
-        "in studies of fewer than 2 usable trials": 1,
+        "in studies with fewer than 2 usable trials": 1,
     }
     assert str(past) == (
-        "1 past study, 3 trials used; left out: 2 fail, 1 in studies of fewer than 2 usable trials, "
-        "3 not finite, 1 pruned, 1 running, 1 waiting"
+        "1 past study, 3 trials used; left out: 2 failed, 1 in studies with fewer than 2 usable "
+        "trials, 3 not finite, 1 pruned, 1 running, 1 waiting"
     )
 
 
@@ -156,19 +156,20 @@ def test_a_long_study_is_thinned_and_keeps_its_best(direction: str) -> None:
     past = read_studies([study])
     (task,) = past.tasks
     assert len(task.y) == len(task.params) == MOST_TRIALS == 300
-    best = np.sort(values if direction == "minimize" else -values)[: MOST_TRIALS // 2]
-    kept = np.sort(task.y if direction == "minimize" else [-value for value in task.y])
-    np.testing.assert_array_equal(kept[: MOST_TRIALS // 2], best)
+    signed = -values if direction == "minimize" else values
+    best, kept = np.sort(signed)[-(MOST_TRIALS // 2) :], np.sort(task.y)
+    np.testing.assert_array_equal(kept[-(MOST_TRIALS // 2) :], best)
     # The others are drawn from all of the rest, bad ones included.
-    assert kept[-1] > np.quantile(values, 0.95)
-    assert all(values[round(row["x"] * 5000)] == y for row, y in zip(task.params, task.y, strict=True))
+    assert kept[0] < np.quantile(signed, 0.05)
+    assert all(signed[round(row["x"] * 5000)] == y for row, y in zip(task.params, task.y, strict=True))
     assert past.left_out == {"beyond the 300 kept of one study": 4700}
     assert list(read_studies([study]).tasks[0].y) == list(task.y)
 
 
 def test_three_hundred_trials_are_kept_as_they_are() -> None:
     values = [float(i % 7) for i in range(MOST_TRIALS)]
-    assert list(read_studies([study_of(values)]).tasks[0].y) == values
+    (task,) = read_studies([study_of(values, direction="maximize")]).tasks
+    assert list(task.y) == values
 
 
 def test_studies_of_one_name_are_told_apart() -> None:
@@ -184,9 +185,21 @@ def test_a_name_that_looks_like_a_second_one_is_told_apart_too() -> None:
 @pytest.mark.parametrize(("direction", "sign"), [(MINIMIZE, -1.0), (MAXIMIZE, 1.0)])
 def test_larger_is_better_in_what_is_learned_from(direction: StudyDirection, sign: float) -> None:
     past = read_studies([study_of([1.0, 2.0, -3.0], direction=direction)])
-    (task,) = past.for_direction(direction)
-    assert list(task.y) == [sign * 1.0, sign * 2.0, sign * -3.0]
-    assert list(past.tasks[0].y) == [1.0, 2.0, -3.0]
+    assert list(past.tasks[0].y) == [sign * 1.0, sign * 2.0, sign * -3.0]
+    assert past.for_direction(direction) == list(past.tasks)
+    assert past.directions == (direction,)
+
+
+def test_values_are_larger_where_better_bit_for_bit() -> None:
+    trials = study_of([0.0, -0.0, 1.5, -2.0]).trials
+    assert [str(y) for y in values_of(trials, MINIMIZE)] == ["-0.0", "-0.0", "-1.5", "2.0"]
+    assert [str(y) for y in values_of(trials, MAXIMIZE)] == ["0.0", "0.0", "1.5", "-2.0"]
+
+
+def test_studies_of_both_directions_are_read_each_by_its_own() -> None:
+    past = read_studies([study_of([1.0, 2.0], name="up", direction="maximize"), study_of([1.0, 2.0])])
+    assert [list(task.y) for task in past.tasks] == [[1.0, 2.0], [-1.0, -2.0]]
+    assert past.directions == (MAXIMIZE, MINIMIZE)
 
 
 def test_studies_of_the_other_direction_are_refused_by_name() -> None:
@@ -229,7 +242,7 @@ def test_a_negated_study_keeps_every_kind_of_parameter() -> None:
 def test_a_study_is_not_its_own_past() -> None:
     study, other = study_of([1.0, 2.0]), study_of([3.0, 4.0])  # of one name
     past = read_studies([study, other])
-    assert [list(task.y) for task in past.without(study).tasks] == [[3.0, 4.0]]
+    assert [list(task.y) for task in past.without(study).tasks] == [[-3.0, -4.0]]
     assert len(past.without(study).directions) == len(past.without(study).fingerprints) == 1
     assert past.without(study_of([5.0, 6.0])) is past
     assert past.without(optuna.create_study(study_name="past")) is past
@@ -241,7 +254,8 @@ def test_a_study_loaded_twice_is_one_study(sqlite: Callable[[str], RDBStorage]) 
     first, second, other = (
         optuna.load_study(study_name="past", storage=sqlite(name)) for name in ("a.db", "a.db", "b.db")
     )
-    assert [list(task.y) for task in read_studies([first, other]).without(second).tasks] == [[3.0, 4.0]]
+    (left,) = read_studies([first, other]).without(second).tasks
+    assert list(left.y) == [-3.0, -4.0]
     second.add_trial(create_trial(params={"x": 0.1}, distributions=X, value=0.0))
     assert len(read_studies([first]).without(second).tasks) == 0
 
@@ -266,7 +280,7 @@ def test_any_iterable_of_studies_will_do() -> None:
 def test_a_past_study_of_two_objectives_is_refused_by_name() -> None:
     study = optuna.create_study(study_name="pareto", directions=["minimize", "maximize"])
     for use in (lambda: read_studies([study]), lambda: scaml.negated(study)):
-        with pytest.raises(SettingError, match="'pareto' has 2 objectives; give studies of one"):
+        with pytest.raises(SettingError, match="'pareto' has 2 objectives; give studies with one"):
             use()
 
 

@@ -1,4 +1,4 @@
-"""Past Optuna studies as past tasks: what of them is usable, and what was left out."""
+"""Past Optuna studies as past tasks, and which of their trials were left out."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from scaml.errors import DatabaseError, SettingError
 from scaml.tasks.arrays import LARGEST_Y
 from scaml.tasks.past_task import MOST_TRIALS, PastTask, thinned
 
-__all__ = ["PastStudies", "negated", "read_studies", "storage_errors"]
+__all__ = ["PastStudies", "negated", "read_studies", "storage_errors", "values_of"]
 
 
 @dataclass(frozen=True)
 class PastStudies:
-    """The usable trials of past studies, values as Optuna has them."""
+    """The usable trials of past studies as past tasks; y of a minimized study has its sign flipped."""
 
-    tasks: tuple[PastTask, ...]  # y not flipped yet: the direction is the study's
-    directions: tuple[StudyDirection, ...]
+    tasks: tuple[PastTask, ...]
+    directions: tuple[StudyDirection, ...]  # of the studies
     fingerprints: tuple[tuple[str, str], ...]
-    left_out: Counter[str] = field(default_factory=Counter)  # trials, by reason
+    left_out: Counter[str] = field(default_factory=Counter)  # number of trials by reason
 
     def __str__(self) -> str:
         trials = sum(len(task.y) for task in self.tasks)
@@ -37,7 +37,7 @@ class PastStudies:
         return text + (f"; left out: {', '.join(reasons)}" if reasons else "")
 
     def for_direction(self, direction: StudyDirection) -> list[PastTask]:
-        """Tasks with y so that larger is better; refuses studies of the other direction."""
+        """All tasks; refuses studies of the other direction."""
         other = [t.name for t, d in zip(self.tasks, self.directions, strict=True) if d != direction]
         if other:
             raise SettingError(
@@ -45,14 +45,10 @@ class PastStudies:
                 f"{', '.join(map(repr, other[:5]))} {'is' if len(other) == 1 else 'are'} of the other "
                 "direction; give scaml.negated(study), a copy with the signs of its values flipped."
             )
-        sign = 1.0 if direction == StudyDirection.MAXIMIZE else -1.0
-        return [
-            PastTask(t.name, t.distributions, t.params, [sign * value for value in t.y])
-            for t in self.tasks
-        ]
+        return list(self.tasks)
 
     def without(self, study: Study) -> PastStudies:
-        """All but the study itself: it is not its own past."""
+        """All past studies except the study itself."""
         mine = _fingerprint(study, study.get_trials(deepcopy=False))
         kept = [i for i, print_ in enumerate(self.fingerprints) if print_ != mine]
         if len(kept) == len(self.tasks):
@@ -66,11 +62,12 @@ class PastStudies:
 
 
 def read_studies(studies: Iterable[Study]) -> PastStudies:
-    """The usable trials of past studies.
+    """The usable trials of past studies as past tasks.
 
-    Failed, pruned, running and waiting trials and values that are not finite are left out, and so is
-    a study with fewer than two trials that are left. Of a very long study the better half of
-    `MOST_TRIALS` are its best trials, the others a random choice of the rest.
+    Trials that failed, were pruned, are running or waiting, or have a value that is not finite, are
+    left out. A study with fewer than two usable trials is left out. Of a study with more than
+    `MOST_TRIALS` usable trials, `thinned` chooses that many: half are the best trials, half are drawn
+    at random from the rest.
     """
     if isinstance(studies, Study) or not isinstance(studies, Iterable):
         raise SettingError(
@@ -88,26 +85,24 @@ def read_studies(studies: Iterable[Study]) -> PastStudies:
         ]
         space = optuna.search_space.intersection_search_space(usable)
         if len(usable) < 2 or not space:
-            left_out["in studies of fewer than 2 usable trials"] += len(usable)
+            left_out["in studies with fewer than 2 usable trials"] += len(usable)
             continue
-        values = [float(trial.value or 0.0) for trial in usable]
-        kept = [usable[i] for i in thinned(values, minimize=direction == StudyDirection.MINIMIZE)]
+        y = values_of(usable, direction)
+        kept = thinned(y)
         left_out[f"beyond the {MOST_TRIALS} kept of one study"] += len(usable) - len(kept)
         name = study.study_name
         while name in names:
             names[study.study_name] += 1
             name = f"{study.study_name} ({names[study.study_name]})"
         names[name] += 1
-        tasks.append(
-            PastTask(name, space, [t.params for t in kept], [float(t.value or 0.0) for t in kept])
-        )
+        tasks.append(PastTask(name, space, [usable[i].params for i in kept], [y[i] for i in kept]))
         directions.append(direction)
         fingerprints.append(_fingerprint(study, trials))
     return PastStudies(tuple(tasks), tuple(directions), tuple(fingerprints), +left_out)
 
 
 def negated(study: Study) -> Study:
-    """A copy in memory of the finished trials, of the other direction and with the signs flipped."""
+    """A copy in memory of the usable trials: the other direction, all values with the other sign."""
     direction, trials = _open(study)
     other = StudyDirection.MINIMIZE if direction == StudyDirection.MAXIMIZE else StudyDirection.MAXIMIZE
     copy = optuna.create_study(study_name=study.study_name, direction=other)
@@ -121,8 +116,19 @@ def negated(study: Study) -> Study:
     return copy
 
 
+def values_of(trials: Iterable[FrozenTrial], direction: StudyDirection) -> list[float]:
+    """The values of finished trials so that larger is better: a minimized objective is negated."""
+    sign = 1.0 if direction == StudyDirection.MAXIMIZE else -1.0
+    return [sign * float(trial.value or 0.0) for trial in trials]
+
+
 def _open(study: Study) -> tuple[StudyDirection, list[FrozenTrial]]:
-    """Direction and trials of a study, or a sentence of why there are none."""
+    """Direction and trials of a study.
+
+    Raises:
+        SettingError: It is not a study, or it has several objectives.
+        DatabaseError: The storage of the study does not answer.
+    """
     if not isinstance(study, Study):
         raise SettingError(
             f"A past study is a {type(study).__name__}; give Optuna studies, for example from "
@@ -132,7 +138,7 @@ def _open(study: Study) -> tuple[StudyDirection, list[FrozenTrial]]:
         if len(study.directions) > 1:
             raise SettingError(
                 f"The past study {study.study_name!r} has {len(study.directions)} objectives; give "
-                "studies of one objective."
+                "studies with one objective."
             )
         return study.direction, study.get_trials(deepcopy=False)
 
@@ -140,19 +146,19 @@ def _open(study: Study) -> tuple[StudyDirection, list[FrozenTrial]]:
 def _refused(trial: FrozenTrial) -> str | None:
     """Why a trial cannot be used; None if it can."""
     if trial.state != TrialState.COMPLETE:
-        return trial.state.name.lower()
+        return "failed" if trial.state == TrialState.FAIL else trial.state.name.lower()
     value = trial.value
     return None if value is not None and abs(value) <= LARGEST_Y else "not finite"
 
 
 def _fingerprint(study: Study, trials: Sequence[FrozenTrial]) -> tuple[str, str]:
-    """Tells whether two Study objects, perhaps of two connections, are the same study."""
+    """Equal for two `Study` objects of the same study, even if they use different connections."""
     return study.study_name, str(trials[0].datetime_start) if trials else ""
 
 
 @contextmanager
 def storage_errors(study: Study) -> Iterator[None]:
-    """Turn a storage that does not answer into one sentence that names it, without its password."""
+    """Raise a `DatabaseError` if the storage does not answer, with its address but no password."""
     try:
         yield
     except (SQLAlchemyError, OSError, optuna.exceptions.StorageInternalError) as error:
