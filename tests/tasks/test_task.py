@@ -1,3 +1,5 @@
+"""`Task`: what is accepted, empty tasks, appending, digests, and what is refused."""
+
 from __future__ import annotations
 
 import re
@@ -10,33 +12,10 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from torch import Tensor
 
-from scaml.errors import ScaMLError, SettingError, SpaceError, TaskDataError
-from scaml.tasks.arrays import check_points
-from scaml.tasks.meta_data import MetaData
+from scaml.errors import ScaMLError, SettingError, TaskDataError
 from scaml.tasks.task import Task
-
-X = [[0.1, 0.9], [0.5, 0.5], [1.0, 0.0]]
-Y = [1.0, -2.0, 3.5]
-
-
-def equal(tensor: Tensor, expected: Any) -> bool:
-    """Same type, shape and bits as the float64 array that was expected."""
-    array = np.asarray(expected, dtype=np.float64)
-    return tensor.dtype == torch.float64 and np.array_equal(tensor.numpy(), array)
-
-
-def assert_one_sentence(message: str) -> None:
-    """What was wrong and what was got; what to do."""
-    assert message.endswith(".")
-    assert "\n" not in message
-    assert not re.search(r"[.!?]\s", message), f"more than one sentence: {message}"
-    found, semicolon, remedy = message.partition("; ")
-    assert found
-    assert semicolon
-    assert len(remedy.split()) > 1, f"does not say what to do: {message}"
-
+from tests.tasks.cases import INF, NAN, X, Y, assert_one_sentence, assert_says, equal
 
 # What is accepted.
 
@@ -63,41 +42,6 @@ def test_array_likes_become_float64_tensors(points: Any, values: Any) -> None:
     assert (task.n, task.d, task.name) == (3, 2, "adult")
 
 
-@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.int8, np.int64, np.uint8, np.bool_])
-def test_narrow_types_are_widened_without_change(dtype: Any) -> None:
-    points, values = np.array([[0, 1], [1, 1]], dtype=dtype), np.array([0, 1], dtype=dtype)
-    task = Task(points, values)
-    assert equal(task.X, [[0, 1], [1, 1]])
-    assert equal(task.y, [0, 1])
-
-
-def test_float32_keeps_its_own_value() -> None:
-    task = Task(np.array([[0.1]], dtype=np.float32), torch.tensor([0.1], dtype=torch.float32))
-    assert equal(task.X, [[np.float64(np.float32(0.1))]])
-    assert equal(task.y, [np.float64(np.float32(0.1))])
-
-
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.float16, torch.bfloat16])
-def test_every_floating_tensor_is_accepted(dtype: torch.dtype) -> None:
-    task = Task(torch.tensor([[0.5], [0.25]], dtype=dtype), torch.tensor([1.0, 2.0], dtype=dtype))
-    assert equal(task.X, [[0.5], [0.25]])
-    assert equal(task.y, [1.0, 2.0])
-
-
-def test_tensors_that_require_grad_are_cut_from_their_graph() -> None:
-    points = torch.tensor(X, dtype=torch.float64, requires_grad=True)
-    values = (points.sum(-1) * 2.0).requires_grad_()
-    task = Task(points, values)
-    assert not task.X.requires_grad
-    assert not task.y.requires_grad
-    assert equal(task.X, X)
-
-
-def test_a_list_of_tensors_that_require_grad_is_an_array_like_too() -> None:
-    values = [torch.tensor(y, dtype=torch.float64, requires_grad=True) for y in Y]
-    assert equal(Task(X, values).y, Y)
-
-
 @pytest.mark.parametrize("source", [np.array, lambda v: torch.tensor(v, dtype=torch.float64)])
 def test_later_changes_of_the_callers_arrays_do_not_reach_the_task(
     source: Callable[[Any], Any],
@@ -107,12 +51,6 @@ def test_later_changes_of_the_callers_arrays_do_not_reach_the_task(
     points[0, 0], values[0] = 0.77, 77.0
     assert equal(task.X, X)
     assert equal(task.y, Y)
-
-
-def test_a_read_only_array_is_accepted() -> None:
-    points = np.array(X)
-    points.setflags(write=False)
-    assert equal(Task(points, Y).X, X)
 
 
 def test_a_task_is_frozen() -> None:
@@ -126,7 +64,6 @@ def test_constant_values_and_duplicate_rows_are_data() -> None:
     task = Task([[0.5, 0.5]] * 4, [3.0] * 4)
     assert task.n == 4
     assert equal(task.y, [3.0] * 4)
-    assert len(MetaData([task])) == 1
 
 
 def test_points_a_little_outside_the_cube_are_data() -> None:
@@ -140,7 +77,6 @@ def test_units_that_float64_can_square_are_data(unit: float) -> None:
 
 def test_repr_says_what_it_is() -> None:
     assert repr(Task(X, Y, name="adult")) == "Task(n=3, d=2, name='adult')"
-    assert repr(MetaData([Task(X, Y), Task(X[:2], Y[:2])])) == "MetaData(M=2, d=2, points=5)"
 
 
 # Empty tasks and appending.
@@ -240,48 +176,90 @@ def test_appending_in_any_portions_gives_the_whole_in_order(
     assert equal(task.y, values)
 
 
-# Meta-data.
+# Columns that the task lacks, or that only it has.
 
 
-def test_meta_data_keep_tasks_and_names_in_order() -> None:
-    tasks = [Task(X, Y, name="b"), Task(X, Y), Task(X, Y, name="a"), Task(X, Y)]
-    meta = MetaData(tasks)
-    assert meta.names == ("b", "task-1", "a", "task-3")
-    assert list(meta) == tasks
-    assert meta[2] is tasks[2]
-    assert (len(meta), meta.d) == (4, 2)
+def test_by_default_a_task_has_exactly_the_parameters_of_its_space() -> None:
+    task = Task([[0.1, 0.2]], [1.0])
+    assert task.whole
+    assert task.known.tolist() == [True, True]
+    assert task.extra.shape == (1, 0)
+    assert torch.equal(task.inputs, task.X)
 
 
-@settings(deadline=None, max_examples=30)
-@given(st.permutations(["a", "b", "c", "d"]))
-def test_names_follow_a_permutation_of_the_tasks(names: list[str]) -> None:
-    meta = MetaData(Task(X, [float(ord(name)), 0.0, 0.0], name=name) for name in names)  # type: ignore[arg-type]
-    assert meta.names == tuple(names)
-    assert [chr(int(task.y[0])) for task in meta] == names
+def test_columns_that_a_task_does_not_have_are_ignored() -> None:
+    a = Task([[0.1, 0.2], [0.3, 0.4]], [1.0, 2.0], known=[True, False], extra=[[0.5], [-0.5]])
+    b = Task([[0.1, 0.9], [0.3, 0.7]], [1.0, 2.0], known=[True, False], extra=[[0.5], [-0.5]])
+    assert not a.whole
+    assert torch.equal(a.X, b.X)
+    assert a.inputs.tolist() == [[0.1, 0.5], [0.3, -0.5]]
+    renamed = a.called("b")
+    assert renamed.name == "b"
+    for part in ("X", "y", "known", "extra"):
+        assert torch.equal(getattr(renamed, part), getattr(a, part))
+    with pytest.raises(
+        TaskDataError, match="The task has other parameters than its space; make a new task"
+    ):
+        a.append([0.1, 0.2], 1.0)
 
 
-def test_meta_data_are_frozen_and_own_their_list() -> None:
-    tasks = [Task(X, Y)]
-    meta = MetaData(tasks)
-    tasks.append(Task(X, Y))
-    assert len(meta) == 1
-    with pytest.raises(FrozenInstanceError):
-        meta.tasks = tasks  # type: ignore[misc]
-    with pytest.raises(TypeError):
-        meta.tasks[0] = tasks[1]  # type: ignore[index]
+@pytest.mark.parametrize(
+    ("known", "extra", "message"),
+    [
+        ([True], None, "give 2 booleans"),
+        ([True, True, True], None, "give 2 booleans"),
+        ([1, 0], None, "give 2 booleans"),
+        ([False, False], None, "at least one of them True"),
+        (None, [[0.5]], "has 1 row but X has 2"),
+        (None, [0.5, 0.5], "give an n x e array"),
+        (None, [[np.nan], [0.5]], "NaN or infinite"),
+        (None, [["a"], ["b"]], "give real numbers"),
+    ],
+)
+def test_a_task_refuses_a_mask_or_columns_that_do_not_fit(known: Any, extra: Any, message: str) -> None:
+    with pytest.raises(TaskDataError, match=message):
+        Task([[0.1, 0.2], [0.3, 0.4]], [1.0, 2.0], known=known, extra=extra)
+
+
+# Digests.
+
+
+def test_equal_data_have_equal_digests_under_any_name() -> None:
+    task = Task(X, Y, name="a")
+    assert len(task.digest()) == 32
+    assert Task(X, Y).digest() == task.called("b").digest() == task.digest()
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        Task([[0.1, 0.9], [0.5, 0.5], [1.0, 1e-300]], Y),
+        Task(X, [1.0, -2.0, np.nextafter(3.5, 4.0)]),
+        Task(X[:2], Y[:2]),
+        Task(X[::-1], Y[::-1]),
+        Task([[0.1], [0.9], [0.5]], Y),
+        Task(X, Y, known=[True, False]),
+        Task(X, Y, extra=[[0.0], [0.0], [0.0]]),
+        Task.empty(2),
+        Task.empty(3),
+    ],
+    ids=["X", "y", "fewer", "order", "shape", "known", "extra", "empty", "empty and wider"],
+)
+def test_other_data_have_another_digest(other: Task) -> None:
+    assert other.digest() != Task(X, Y).digest()
+
+
+def test_the_shapes_count() -> None:
+    assert Task.empty(2).digest() != Task.empty(3).digest()
+    flat = Task([[0.5], [0.5]], [1.0, 2.0], extra=[[0.5, 0.25], [0.5, 0.25]])
+    assert flat.digest() != Task([[0.5], [0.5]], [1.0, 2.0], extra=[[0.5], [0.25]]).digest()
 
 
 # What is refused, and how.
 
-NAN, INF = float("nan"), float("inf")
-
 
 def task(points: Any, values: Any) -> Callable[[], object]:
     return lambda: Task(points, values, name="adult")
-
-
-def meta(*tasks: Any) -> Callable[[], object]:
-    return lambda: MetaData(tasks)
 
 
 REFUSED: dict[str, tuple[Callable[[], object], list[str]]] = {
@@ -318,20 +296,6 @@ REFUSED: dict[str, tuple[Callable[[], object], list[str]]] = {
     "complex-tensor": (task(X, torch.zeros(3, dtype=torch.complex64)), ["'adult'", "complex64"]),
     "name": (lambda: Task(X, Y, name=3), ["3", "string"]),  # type: ignore[arg-type]
     "unnamed": (lambda: Task([[NAN]], [1]), ["X of the task", "row 0"]),
-    "no-task": (meta(), ["no task", "at least one"]),
-    "not-a-task": (meta(Task(X, Y), (X, Y)), ["Item 1", "tuple", "Task"]),
-    "zero-points": (meta(Task(X, Y), Task.empty(2, name="new")), ["'new'", "0 points", "2"]),
-    "one-point": (meta(Task([[0.5, 0.5]], [1], name="new")), ["'new'", "1 point;", "2"]),
-    "one-point-unnamed": (meta(Task(X, Y), Task([[0.5, 0.5]], [1])), ["'task-1'", "1 point;"]),
-    "dimensions": (
-        meta(Task(X, Y, name="a"), Task([[0.1], [0.2]], [1, 2], name="b")),
-        ["'b' has 1", "'a' has 2"],
-    ),
-    "one-name": (
-        meta(*(Task(X, Y, name=name) for name in "abcba")),
-        ["'a', 'b'", "name of its own"],
-    ),
-    "one-name-by-place": (meta(Task(X, Y, name="task-1"), Task(X, Y)), ["'task-1'"]),
     "append-too-wide": (lambda: Task(X, Y).append([0.1] * 3, 1), ["(1, 3)", "2 parameters"]),
     "append-number": (lambda: Task(X, Y).append(0.1, 1), ["()", "2 parameters"]),
     "append-cube": (lambda: Task(X, Y).append(np.zeros((1, 1, 2)), 1), ["(1, 1, 2)", "2 parameters"]),
@@ -349,7 +313,6 @@ REFUSED: dict[str, tuple[Callable[[], object], list[str]]] = {
         lambda: Task.empty(1).append([0.1], 1e-300).append([0.2], 3e-300),
         ["2e-300", "rescale"],
     ),
-    "points-nan": (lambda: check_points([[NAN]], "candidates"), ["andidates", "NaN", "row 0"]),
 }
 
 
@@ -359,27 +322,7 @@ def test_bad_input_is_refused_in_one_sentence(
 ) -> None:
     with pytest.raises(TaskDataError) as caught:
         build()
-    message = str(caught.value)
-    assert_one_sentence(message)
-    # The first letter of a sentence is a capital, also where the sentence begins with y.
-    missing = [part for part in fragments if part not in message[:1].lower() + message[1:] + message]
-    assert not missing, f"{missing} not in: {message}"
-
-
-def test_points_of_another_dimension_are_a_matter_of_the_space() -> None:
-    with pytest.raises(SpaceError) as caught:
-        check_points([[0.1, 0.2]], "candidates", d=3)
-    message = str(caught.value)
-    assert_one_sentence(message)
-    assert "2 columns" in message
-    assert "3 parameters" in message
-
-
-def test_points_of_the_right_dimension_come_back_as_a_copy() -> None:
-    points = torch.tensor(X, dtype=torch.float64)
-    checked = check_points(points, "candidates", d=2)
-    points[0, 0] = 0.77
-    assert equal(checked, X)
+    assert_says(str(caught.value), fragments)
 
 
 @settings(deadline=None, max_examples=100)

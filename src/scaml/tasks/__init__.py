@@ -1,1 +1,1 @@
-"""What was observed: `Task`, `MetaData`, `PastTask`. `arrays.py` alone validates arrays."""
+"""Observations: `Task`, `MetaData`, `PastTask`. Only `arrays.py` validates arrays."""

@@ -1,4 +1,4 @@
-"""Arrays from outside as float64 tensors: the only place that validates them."""
+"""Validates arrays from the user and converts them to float64 tensors; no other module does so."""
 
 from __future__ import annotations
 
@@ -13,21 +13,26 @@ from scaml.errors import SpaceError, TaskDataError
 
 __all__ = ["COORDINATES", "LARGEST_Y", "as_numbers", "check_finite", "check_points", "check_values"]
 
-# Points may leave the cube a little (past ranges that were wider); raw units never fit in here.
+# Points may lie a little outside the unit cube: the ranges of a past task may have been wider. Values
+# in raw units lie further out, so that they are refused.
 COORDINATES = (-1.0, 2.0)
-# Beyond these, squares of y leave the range of float64.
+# Squares of larger values, and of smaller spreads, leave the range of float64.
 LARGEST_Y = 1e100
 _SMALLEST_SPREAD = 1e-100
 _ROWS_SHOWN = 5
 
 
 def check_points(X: Any, what: str, *, d: int | None = None) -> Tensor:
-    """X as an `n x d` float64 tensor of its own, or a sentence of what is wrong with it.
+    """A copy of X as an `n x d` float64 tensor.
 
     Args:
         X: Array-like.
-        what: How to call X in the sentence.
-        d: The dimension that X must have; None for any.
+        what: Name of X in error messages.
+        d: The number of columns that X must have; None for any.
+
+    Raises:
+        TaskDataError: X is not an `n x d` array of finite numbers in or near the unit cube.
+        SpaceError: X has another number of columns than d.
     """
     points = as_numbers(X, what)
     if points.ndim != 2 or points.shape[1] < 1:
@@ -35,7 +40,7 @@ def check_points(X: Any, what: str, *, d: int | None = None) -> Tensor:
     if d is not None and points.shape[1] != d:
         raise SpaceError(
             f"{what} has {counted(points.shape[1], 'column')} but the space has "
-            f"{counted(d, 'parameter')}; give one column for each parameter."
+            f"{counted(d, 'parameter')}; give one column per parameter."
         )
     check_finite(points, what)
     outside = ((points < COORDINATES[0]) | (points > COORDINATES[1])).any(-1)
@@ -50,9 +55,9 @@ def check_points(X: Any, what: str, *, d: int | None = None) -> Tensor:
 
 
 def as_numbers(values: Any, what: str) -> Tensor:
-    """A detached float64 copy of anything that holds real numbers."""
+    """A detached float64 copy of any array-like of real numbers."""
     try:
-        if isinstance(values, list | tuple):  # of tensors, perhaps: NumPy refuses those with a gradient
+        if isinstance(values, list | tuple):  # NumPy refuses tensors that require a gradient
             values = [v.detach() if isinstance(v, Tensor) else v for v in values]
         elif isinstance(values, Tensor) and not values.is_complex():
             values = values.detach().cpu().double().numpy()
@@ -75,25 +80,24 @@ def check_finite(values: Tensor, what: str) -> None:
     bad = bad.any(-1) if bad.ndim == 2 else bad
     if bad.any():
         raise TaskDataError(
-            f"{what} has NaN or infinite values in {_in_rows(bad)}; drop or mend these rows."
+            f"{what} has NaN or infinite values in {_in_rows(bad)}; drop or correct these rows."
         )
 
 
 def check_values(y: Tensor, what: str) -> None:
-    """Refuse y that float64 cannot square, or whose spread it cannot."""
+    """Refuse values of y so large, or a spread of y so small, that float64 cannot square them."""
     check_finite(y, what)
     if not len(y):
         return
     huge = y.abs() > LARGEST_Y
     if huge.any():
         raise TaskDataError(
-            f"{what} is beyond {LARGEST_Y:g} in {_in_rows(huge)}; rescale y, its unit does not matter."
+            f"{what} exceeds {LARGEST_Y:g} in magnitude in {_in_rows(huge)}; rescale y to another unit."
         )
     spread = float(y.max() - y.min())
     if 0.0 < spread < _SMALLEST_SPREAD:
         raise TaskDataError(
-            f"{what} varies by only {spread:g}, too little for float64; rescale y, its unit "
-            "does not matter."
+            f"{what} varies by only {spread:g}, too little for float64; rescale y to another unit."
         )
 
 

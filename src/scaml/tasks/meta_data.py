@@ -1,4 +1,4 @@
-"""`MetaData`: the finished tasks that a new one learns from."""
+"""`MetaData`: the finished tasks that a new task learns from."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ __all__ = ["MetaData"]
 
 @dataclass(frozen=True, eq=False)
 class MetaData:
-    """The meta-data D_1:M: the finished tasks that a new one learns from.
+    """The meta-data D_1:M: the finished tasks that a new task learns from.
 
-    Tasks without a name are called task-0, task-1, ... by their place.
+    Tasks without a name are called task-0, task-1, ... by their position.
 
     Args:
-        tasks: Tasks of one space, each with two points or more.
+        tasks: Tasks of one space, each with at least two points.
     """
 
     tasks: Sequence[Task]
@@ -45,18 +45,18 @@ class MetaData:
         if twice:
             raise TaskDataError(
                 f"More than one past task is called {', '.join(map(repr, twice))}; "
-                "give every task a name of its own."
+                "give every task a different name."
             )
         for name, task in zip(names, tasks, strict=True):
             if task.d != tasks[0].d:
                 raise TaskDataError(
                     f"Task {name!r} has {counted(task.d, 'parameter')} but task {names[0]!r} has "
-                    f"{tasks[0].d}; all tasks must live in one space."
+                    f"{tasks[0].d}; give tasks of one space."
                 )
             if task.n < 2:
                 raise TaskDataError(
-                    f"Task {name!r} has {counted(task.n, 'point')}; a past task needs at least 2, so "
-                    "leave it out."
+                    f"Task {name!r} has {counted(task.n, 'point')}; give at least 2 "
+                    "points, or leave the task out."
                 )
         object.__setattr__(self, "tasks", tasks)
         object.__setattr__(self, "names", names)
@@ -67,14 +67,14 @@ class MetaData:
         return self.tasks[0].d
 
     def and_task(self, task: Task) -> MetaData:
-        """New meta-data with one more task."""
+        """New meta-data with one task added at the end."""
         if not isinstance(task, Task):
             raise TaskDataError(f"The task to add is a {type(task).__name__}; give a scaml.Task.")
         named = [old.called(name) for name, old in zip(self.names, self.tasks, strict=True)]
         return MetaData([*named, task])
 
     def with_values(self, values: Sequence[Tensor]) -> MetaData:
-        """The same points of the same tasks with other y."""
+        """The same tasks and points with other values y."""
         named = [task.called(name) for name, task in zip(self.names, self.tasks, strict=True)]
         return MetaData([task.with_values(y) for task, y in zip(named, values, strict=True)])
 

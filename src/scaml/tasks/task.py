@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,10 +25,10 @@ class Task:
     Args:
         X: `n x d` array-like in unit-cube coordinates.
         y: n values, or `n x 1`.
-        name: What to call the task in weights, messages and reports.
-        known: d booleans, False for a parameter that the task does not have; its column is ignored.
-        extra: `n x e` columns that only this task has, measured from the values at which they are held
-            when the task predicts.
+        name: Name of the task in weights, messages and reports.
+        known: d booleans, False for each parameter that the task does not have. Its column is ignored.
+        extra: `n x e` columns that only this task has. When the task predicts, these columns are held
+            at 0: subtract the value to hold each at.
 
     Examples:
         >>> task = Task([[0.1, 0.9], [0.5, 0.5]], [1.0, 2.0], name="adult")
@@ -54,7 +55,7 @@ class Task:
         if values.ndim != 1 or len(values) != len(points):
             raise TaskDataError(
                 f"X of {whose} has shape {tuple(points.shape)} but y has shape "
-                f"{tuple(values.shape)}; give one value of y for each row of X."
+                f"{tuple(values.shape)}; give one value of y per row of X."
             )
         check_values(values, f"y of {whose}")
         mask = _known(known, points.shape[1], whose)
@@ -67,12 +68,17 @@ class Task:
 
     @classmethod
     def empty(cls, d: int, *, name: str = "") -> Task:
-        """A task of d parameters with no observation yet: the normal state of a new task."""
+        """A task of d parameters without observations: how every new task starts."""
         d = check_integer(d, "The number of parameters d", least=1)
         return cls(np.empty((0, d)), np.empty(0), name=name)
 
     def append(self, x: Any, y: Any) -> Task:
-        """A new task with further observations: x is d long or `q x d`, y a number or q of them."""
+        """A new task with more observations.
+
+        Args:
+            x: One point, d long, or `q x d` points.
+            y: One value, or q values.
+        """
         whose = f"task {self.name!r}" if self.name else "the task"
         points = as_numbers(x, f"x to append to {whose}")
         if points.ndim == 1:
@@ -88,20 +94,21 @@ class Task:
         if len(values) != len(points):
             raise TaskDataError(
                 f"x to append has {counted(len(points), 'row')} but y has "
-                f"{counted(len(values), 'value')}; give one value of y for each row of x."
+                f"{counted(len(values), 'value')}; give one value of y per row of x."
             )
         if not self.whole:
             raise TaskDataError(
-                f"{whose} has parameters of its own or lacks some; build it anew with all rows."
+                f"{whose[0].upper()}{whose[1:]} has other parameters than its space; make a new task "
+                "with all rows instead."
             )
         return Task(torch.cat([self.X, points]), torch.cat([self.y, values]), name=self.name)
 
     def called(self, name: str) -> Task:
-        """The same task by another name."""
+        """The same task with another name."""
         return self._with(self.y, name)
 
     def with_values(self, y: Tensor) -> Task:
-        """The same points with other y."""
+        """The same points with other values y."""
         return self._with(y, self.name)
 
     def _with(self, y: Tensor, name: str) -> Task:
@@ -125,8 +132,18 @@ class Task:
 
     @property
     def inputs(self) -> Tensor:
-        """`n x d_m`: the columns that the task has, its own ones last."""
+        """`n x d_m`: the parameters that the task has, then its extra columns."""
         return torch.cat([self.X[:, self.known], self.extra], dim=-1)
+
+    def digest(self) -> bytes:
+        """SHA-256 of the shapes and bytes of X, y, known and extra: equal for equal data.
+
+        The name of the task does not count.
+        """
+        found = hashlib.sha256()
+        for part in (self.X, self.y, self.known, self.extra):
+            found.update(repr(tuple(part.shape)).encode() + part.numpy().tobytes())
+        return found.digest()
 
     def __repr__(self) -> str:
         return f"Task(n={self.n}, d={self.d}, name={self.name!r})"
@@ -138,7 +155,7 @@ def _known(known: Any, d: int, whose: str) -> Tensor:
     mask = torch.as_tensor(known)
     if mask.shape != (d,) or mask.dtype != torch.bool or not mask.any():
         raise TaskDataError(
-            f"known of {whose} is {known!r}; give {counted(d, 'boolean')}, at least one of them true."
+            f"known of {whose} is {known!r}; give {counted(d, 'boolean')}, at least one of them True."
         )
     return mask.clone()
 
@@ -146,10 +163,10 @@ def _known(known: Any, d: int, whose: str) -> Tensor:
 def _extra(extra: Any, n: int, whose: str) -> Tensor:
     points = as_numbers(extra, f"extra of {whose}")
     if points.ndim != 2 or points.shape[1] < 1:
-        raise TaskDataError(f"extra of {whose} has shape {tuple(points.shape)}; give an n x d array.")
+        raise TaskDataError(f"extra of {whose} has shape {tuple(points.shape)}; give an n x e array.")
     check_finite(points, f"extra of {whose}")
     if len(points) != n:
         raise TaskDataError(
-            f"extra of {whose} has {counted(len(points), 'row')} but X has {n}; give one for each."
+            f"extra of {whose} has {counted(len(points), 'row')} but X has {n}; give as many rows as X."
         )
     return points
