@@ -52,7 +52,7 @@ def test_the_same_parameters_give_whole_tasks() -> None:
     assert task.y.tolist() == [3.0, 4.0]
     assert what.matched == ("a", "k")
     assert matching.identical
-    assert str(matching) == "all 1 past task have the parameters of the new space"
+    assert str(matching) == "the past task has the parameters of the new space"
 
 
 def test_a_parameter_that_the_past_lacks_is_not_known() -> None:
@@ -119,7 +119,7 @@ def test_fixed_says_where_a_parameter_is_held() -> None:
     [
         ({"c": 1.0}, "fixed names 'c', which no past task has"),
         ({"a": 0.5}, "fixed names 'a', which no past task has beyond the new space"),
-        ({"k": "w"}, "'k' is 'w', which is none of its choices"),
+        ({"k": "w"}, "'k' is 'w'; give one of its choices"),
         ({"b": "much"}, "'b' is 'much'; give a finite number"),
         ({"b": float("nan")}, "'b' is nan"),
     ],

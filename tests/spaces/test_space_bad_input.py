@@ -23,17 +23,17 @@ from tests.cases import MIXED
     ("params", "message"),
     [
         ({"rate": 0.1}, "'kind' has no value"),
-        ({"rate": 0.1, "kind": "c"}, r"'kind' is 'c', which is none of its choices"),
+        ({"rate": 0.1, "kind": "c"}, r"'kind' is 'c'; give one of its choices"),
         ({"rate": math.nan}, "'rate' is nan; give a finite number"),
         ({"rate": math.inf}, "'rate' is inf; give a finite number"),
         ({"rate": "0.1"}, "'rate' is '0.1'; give a finite number"),
         ({"rate": None}, "'rate' is None; give a finite number"),
-        ({"rate": 0.0}, "'rate' is 0.0; on a logarithmic scale give a positive number"),
-        ({"rate": -1}, "'rate' is -1; on a logarithmic scale give a positive number"),
+        ({"rate": 0.0}, "'rate' is 0.0 on a logarithmic scale; give a positive number"),
+        ({"rate": -1}, "'rate' is -1 on a logarithmic scale; give a positive number"),
         ({"rate": 0.1, "kind": "a", "once": math.nan}, "'once' is nan"),
         (
             {"rate": 0.1, "kind": "a", "once": 3.0, "depth": 2, "only": "y"},
-            "'only' is 'y', which is none",
+            "'only' is 'y'; give one of its choices",
         ),
     ],
 )

@@ -1,1 +1,1 @@
-"""What the columns of X mean: parameters to and from the unit cube, and spaces that differ."""
+"""Parameters to and from the columns of X in the unit cube, and past tasks of other spaces."""

@@ -1,9 +1,12 @@
-"""Past tasks in the coordinates of a new space, which they need not share.
+"""Maps past tasks to the coordinates of a new space. Their parameters may differ from the new ones.
 
-The modular model does this exactly. A past task's kernel lives on the parameters that it has: the new
-ones that it lacks get the inverse lengthscale 0. A parameter, or a choice, that only the past task has
-stays in its GP and is held at one value when it predicts. Shared numbers are mapped by the new space's
-range and scale, so another range is only another part of the same axis.
+A modular model, with one GP per past task, allows this exactly:
+
+- A parameter of the new space that a past task lacks gets inverse lengthscale 0 in its GP.
+- A parameter, or a choice, that only the past task has stays in its GP. When the GP predicts, this
+  parameter is held at one value.
+- A number that both have is scaled by the range and scale of the new space. Another range is then only
+  another part of the same axis.
 """
 
 from __future__ import annotations
@@ -28,14 +31,14 @@ __all__ = ["Match", "Matching", "match"]
 
 @dataclass(frozen=True)
 class Match:
-    """What became of one past task."""
+    """How one past task was mapped to the new space."""
 
     name: str
     matched: tuple[str, ...] = ()  # parameters that both have
     lacking: tuple[str, ...] = ()  # parameters of the new space that it does not have
-    held: Mapping[str, Any] = field(default_factory=dict)  # its own parameters and the values they keep
-    left_out: int = 0  # rows that lie too far outside the new ranges
-    ignored: str = ""  # why the whole task is not used; empty if it is
+    held: Mapping[str, Any] = field(default_factory=dict)  # parameters of the past task alone: values
+    left_out: int = 0  # number of rows that lie too far outside the new ranges
+    ignored: str = ""  # why the task is not used at all; empty if it is used
 
     def __str__(self) -> str:
         if self.ignored:
@@ -52,19 +55,21 @@ class Match:
 
 @dataclass(frozen=True)
 class Matching:
-    """What was matched, held and ignored between the past tasks and a new space."""
+    """How all past tasks were mapped to a new space: what was matched, held and ignored."""
 
     space: Space
     matches: tuple[Match, ...]
 
     @property
     def identical(self) -> bool:
-        """Whether every past task is used whole and has exactly the new parameters."""
+        """Whether all rows of all past tasks are used, and all have exactly the new parameters."""
         return not any(m.lacking or m.held or m.left_out or m.ignored for m in self.matches)
 
     def __str__(self) -> str:
         if self.identical:
-            return f"all {counted(len(self.matches), 'past task')} have the parameters of the new space"
+            n = len(self.matches)
+            who = "the past task has" if n == 1 else f"all {n} past tasks have"
+            return f"{who} the parameters of the new space"
         return "; ".join(map(str, self.matches))
 
 
@@ -76,11 +81,11 @@ def match(
     Args:
         past: The past tasks, each in its own parameters.
         space: The new space.
-        fixed: Values at which parameters that only past tasks have are held; by default each is held
-            at its value in that task's best row.
+        fixed: Name to value: where to hold parameters that only past tasks have. By default each is
+            held at its value in that task's best row.
 
     Returns:
-        The tasks that can be used, and what became of every one.
+        The tasks that can be used, and how every past task was mapped.
     """
     fixed = dict(fixed or {})
     results = [_match(task, space, fixed) for task in past]
@@ -88,7 +93,7 @@ def match(
     if unknown:
         raise SpaceError(
             f"fixed names {', '.join(map(repr, sorted(unknown)))}, which no past task has beyond the "
-            "new space; name parameters that only past tasks have."
+            "new space; give only parameters that past tasks have and the new space has not."
         )
     tasks = [task for task, _ in results if task is not None]
     return tasks, Matching(space, tuple(m for _, m in results))
@@ -113,7 +118,7 @@ def _match(past: PastTask, space: Space, fixed: Mapping[str, Any]) -> tuple[Task
 
 
 def _alike(past: PastTask, space: Space, name: str) -> bool:
-    """Both have the parameter, and it is a number in both or a choice in both."""
+    """Whether both have the parameter, and it is a number in both or a choice in both."""
     mine = past.distributions.get(name)
     return mine is not None and isinstance(mine, CategoricalDistribution) == isinstance(
         space.distributions[name], CategoricalDistribution
@@ -121,7 +126,7 @@ def _alike(past: PastTask, space: Space, name: str) -> bool:
 
 
 def _encode(params: Mapping[str, Any], shared: Sequence[str], space: Space) -> list[float] | None:
-    """A row of X, 0 where the task lacks the parameter; None if it lies too far outside."""
+    """A row of X, 0 where the task lacks the parameter; None if the row lies too far outside."""
     row = [0.0] * space.d
     for name in shared:
         distribution = space.distributions[name]
@@ -129,10 +134,10 @@ def _encode(params: Mapping[str, Any], shared: Sequence[str], space: Space) -> l
             isinstance(distribution, CategoricalDistribution)
             and params[name] not in distribution.choices
         ):
-            continue  # a choice of the past alone has a column of its own
+            continue  # `_own_choices` adds a column for a choice that only the past task has
         try:
             columns = encode_value(name, distribution, params[name])
-        except SpaceError:  # not positive where the new scale is logarithmic
+        except SpaceError:  # the value is not positive, but the new scale is logarithmic
             return None
         for column, value in zip(space.columns[name], columns, strict=True):
             row[column] = value
@@ -148,14 +153,14 @@ def _extra(
     space: Space,
     fixed: Mapping[str, Any],
 ) -> tuple[Tensor | None, dict[str, Any]]:
-    """The columns that only the past task has, measured from the values they are held at."""
+    """The columns that only the past task has, minus the values they are held at, and these values."""
     columns: list[Tensor] = []
     held: dict[str, Any] = {}
     for name, mine in past.distributions.items():
         if name in shared:
             columns += _own_choices(name, params, space)
         elif width_of(mine):
-            # A parameter that the new space has but does not vary is held where the new space keeps it.
+            # If the parameter is constant in the new space, it is held at that constant.
             held[name] = fixed[name] if name in fixed else _kept(name, mine, best[name], space)
             encoded = [encode_value(name, mine, row[name]) for row in params]
             at = encode_value(name, mine, held[name])
@@ -165,7 +170,7 @@ def _extra(
 
 
 def _kept(name: str, mine: BaseDistribution, best: Any, space: Space) -> Any:
-    """Where the new space keeps the parameter, if the past task could go there; else its best value."""
+    """The value of a parameter that is constant in the new space; `best` if the past cannot take it."""
     if name in space.names and not space.columns[name]:
         kept = space.decode([0.0] * space.d)[name]
         try:
@@ -178,11 +183,11 @@ def _kept(name: str, mine: BaseDistribution, best: Any, space: Space) -> Any:
 
 
 def _own_choices(name: str, params: Sequence[Mapping[str, Any]], space: Space) -> list[Tensor]:
-    """One column for each choice of a shared parameter that the new space does not offer."""
+    """One column per choice of a shared parameter that the new space does not have."""
     distribution = space.distributions[name]
     if not isinstance(distribution, CategoricalDistribution):
         return []
-    own: list[Any] = []  # not a set: storages give back lists where tuples went in
+    own: list[Any] = []  # not a set: storages return tuples as lists, which have no hash
     for row in params:
         if row[name] not in distribution.choices and row[name] not in own:
             own.append(row[name])

@@ -1,9 +1,9 @@
 """Parameters ↔ unit cube: Optuna's distributions as columns of X.
 
-A number (float or int, on a plain or a logarithmic scale, with or without a step) is one column, 0 at
-its low end and 1 at its high end; a categorical parameter of k choices is k one-hot columns. One that
-can take a single value has no column. Values outside a number's range lie outside [0, 1], which is
-where past experiments of another range belong.
+A number (float or int, on a linear or logarithmic scale, with or without a step) is one column: 0 at
+its low end and 1 at its high end. A categorical parameter of k choices is k one-hot columns. A
+parameter with only one value has no column. Values outside a number's range lie outside [0, 1]: past
+experiments may have had wider ranges.
 """
 
 from __future__ import annotations
@@ -32,22 +32,22 @@ from scaml.errors import SpaceError
 
 __all__ = ["Block", "Space"]
 
-# What a one-hot column holds for the choice that is taken. Two choices are then half a range apart, as
-# two numbers may be: at a distance of √2, lengthscales that are usual for numbers take all choices for
-# unrelated, and a fit from there does not find out better.
+# The value of a one-hot column for the choice that is taken. Two choices then have distance 1/2, like
+# two numbers half a range apart. At distance √2, lengthscales that are usual for numbers would make all
+# choices unrelated, and a fit that starts there does not leave this optimum.
 CHOSEN = 0.5**1.5
-# Beyond so many steps a grid is as good as continuous: `decode` puts a point on it.
+# With more steps than this a search treats a grid as continuous; `decode` rounds to the grid.
 _MOST_STEPS = 1_000_000
-_FINEST = 1e-3  # of a range: nobody sets a number more finely
+_FINEST = 1e-3  # share of a range: nobody sets a parameter more finely
 
 
 @dataclass(frozen=True)
 class Block:
-    """The columns of one parameter, as a search sees them."""
+    """The columns of one parameter and the values that a search may choose there."""
 
     kind: Literal["number", "grid", "choice"]
     columns: tuple[int, ...]
-    values: Tensor  # k x columns, what it can take, ascending for a grid; none for a number in [0, 1]
+    values: Tensor  # k x columns, all values, ascending for a grid; empty for a number in [0, 1]
 
 
 @dataclass(frozen=True)
@@ -91,12 +91,13 @@ class Space:
                 if not math.isfinite(width) or (width <= 0 and not distribution.single()):
                     raise SpaceError(
                         f"Parameter {name!r} of the space is {distribution!r}, a range that float64 "
-                        "cannot scale; give finite ends that lie further apart."
+                        "cannot scale; give finite ends that are further apart."
                     )
         object.__setattr__(self, "distributions", dict(self.distributions))
         if not self.d:
             raise SpaceError(
-                "No parameter of the space can take two values; there is nothing to choose."
+                "No parameter of the space can take two values, so there is nothing to choose; give at "
+                "least one that can."
             )
 
     @property
@@ -106,7 +107,7 @@ class Space:
 
     @cached_property
     def columns(self) -> dict[str, tuple[int, ...]]:
-        """The columns of X that belong to each parameter; none for one that cannot vary."""
+        """The columns of X of each parameter; a parameter with only one value has none."""
         columns, next_column = {}, 0
         for name, distribution in self.distributions.items():
             width = width_of(distribution)
@@ -116,7 +117,7 @@ class Space:
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
-        """A name for every column."""
+        """The name of each column."""
         return tuple(
             f"{name}={distribution.choices[i]}"
             if isinstance(distribution, CategoricalDistribution)
@@ -132,7 +133,7 @@ class Space:
 
     @cached_property
     def blocks(self) -> tuple[Block, ...]:
-        """What a search may choose, one block for each parameter that varies."""
+        """The columns that a search may choose, one block per parameter that varies."""
         return tuple(
             _block(distribution, self.columns[name])
             for name, distribution in self.distributions.items()
@@ -145,18 +146,18 @@ class Space:
         return all(block.kind == "number" for block in self.blocks)
 
     def encode(self, params: Mapping[str, Any]) -> Tensor:
-        """The point of the cube, d, that stands for the parameters' values."""
+        """The parameters' values as a point of the cube, d long."""
         parts: list[float] = []
         for name, distribution in self.distributions.items():
             if name not in params:
                 raise SpaceError(
-                    f"Parameter {name!r} has no value; give one for each of {', '.join(self.names)}."
+                    f"Parameter {name!r} has no value; give values for {', '.join(self.names)}."
                 )
             parts += encode_value(name, distribution, params[name])
         return torch.tensor(parts, dtype=torch.float64)
 
     def encode_all(self, rows: Sequence[Mapping[str, Any]]) -> Tensor:
-        """`n x d` points for n rows of parameters."""
+        """n rows of parameters as `n x d` points."""
         if not rows:
             return torch.empty(0, self.d, dtype=torch.float64)
         return torch.stack([self.encode(row) for row in rows])
@@ -167,7 +168,7 @@ class Space:
         if len(point) != self.d:
             raise SpaceError(
                 f"The point has {counted(len(point), 'coordinate')} but the space has "
-                f"{counted(self.d, 'column')}; give one for each column."
+                f"{counted(self.d, 'column')}; give one coordinate per column."
             )
         if not all(map(math.isfinite, point)):
             raise SpaceError(f"The point is {point}; give finite coordinates.")
@@ -177,11 +178,11 @@ class Space:
         }
 
     def rounded(self, params: Mapping[str, Any]) -> dict[str, Any]:
-        """Values of the parameters with as many digits as somebody sets: a thousandth of a range."""
+        """The values with as many digits as people set by hand: a thousandth of each range."""
         return {name: _set_to(self.distributions[name], value) for name, value in params.items()}
 
     def to_json(self) -> str:
-        """As text, for a file's header."""
+        """The space as text, for the header of a file."""
         return json.dumps({name: distribution_to_json(d) for name, d in self.distributions.items()})
 
     @classmethod
@@ -198,22 +199,24 @@ class Space:
             OverflowError,
             RecursionError,
         ) as error:
-            raise SpaceError(f"The text does not describe a space: {error}") from error
+            raise SpaceError(
+                f"The text does not describe a space ({error}); give what Space.to_json returned."
+            ) from error
 
 
 def width_of(distribution: BaseDistribution) -> int:
-    """Number of columns."""
+    """Number of columns of a parameter."""
     if distribution.single():
         return 0
     return len(distribution.choices) if isinstance(distribution, CategoricalDistribution) else 1
 
 
 def encode_value(name: str, distribution: BaseDistribution, value: Any) -> list[float]:
-    """The columns of one value."""
+    """The entries of the columns of one parameter."""
     if isinstance(distribution, CategoricalDistribution):
         if value not in distribution.choices:
             raise SpaceError(
-                f"Parameter {name!r} is {value!r}, which is none of its choices {distribution.choices}."
+                f"Parameter {name!r} is {value!r}; give one of its choices {distribution.choices}."
             )
         if distribution.single():
             return []
@@ -226,18 +229,19 @@ def encode_value(name: str, distribution: BaseDistribution, value: Any) -> list[
         return []
     if distribution.log and value <= 0:
         raise SpaceError(
-            f"Parameter {name!r} is {value!r}; on a logarithmic scale give a positive number."
+            f"Parameter {name!r} is {value!r} on a logarithmic scale; give a positive number."
         )
     low, high = _ends(distribution)
     return [(_scale(distribution, float(value)) - low) / (high - low)]
 
 
 def _finite(value: Any) -> bool:
-    if not isinstance(value, float | int) and not isinstance(value, Real):  # plain numbers are quicker
+    # `Real` alone would do, but plain numbers are checked faster by their own types.
+    if not isinstance(value, float | int) and not isinstance(value, Real):
         return False
     try:
         return math.isfinite(value)
-    except OverflowError:  # an integer beyond all floats
+    except OverflowError:  # an integer that is too large for a float
         return False
 
 
@@ -259,7 +263,7 @@ def _decode_value(distribution: BaseDistribution, point: list[float]) -> Any:
 
 
 def nearest_value(distribution: FloatDistribution | IntDistribution, value: float) -> float | int:
-    """The number nearest to `value` that the distribution can take."""
+    """The value of the distribution that is nearest to `value`."""
     value = min(max(value, distribution.low), distribution.high)
     if distribution.step is not None:
         steps = round((value - distribution.low) / distribution.step)

@@ -1,7 +1,7 @@
-"""A space as a TOML file to edit by hand: one table a parameter.
+"""A space as a TOML file to edit by hand: one table per parameter.
 
-Reading gives back exactly what was written. TOML has no None; the empty table `{}` stands for it among
-the values of a choice.
+Reading returns exactly the space that was written. TOML has no None: among the values of a choice, the
+empty table `{}` stands for None.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _HEADER = """\
 #   type = "float" or "int": from low to high; log = true for a logarithmic scale;
 #                            step = 0.5, or 2, for a grid that begins at low.
 #   type = "choice":         one of values, such as ["a", "b", 3, true].
-# A name with other characters than A-Z a-z 0-9 _ - stands in quotation marks: ["max. speed"].
+# Put a name with other characters than A-Z a-z 0-9 _ - in quotation marks: ["max. speed"].
 """
 _KEYS = {
     "float": ("type", "low", "high", "log", "step"),
@@ -53,14 +53,14 @@ def as_toml(space: Space) -> str:
 
 
 def write(space: Space, path: str | os.PathLike[str]) -> None:
-    """Write a space, at once or not at all; an older file there is replaced."""
+    """Write a space to a file, completely or not at all; an older file is replaced."""
     target, text = Path(path), as_toml(space)
     try:
         with replacing(target) as draft:
             draft.write_bytes(text.encode())
     except (OSError, ValueError) as error:  # a path with a null character is a ValueError
         why = error.strerror if isinstance(error, OSError) else error
-        raise SavedFileError(f"{target} cannot be written: {why}; choose another place.") from error
+        raise SavedFileError(f"{target} cannot be written: {why}; choose another path.") from error
 
 
 def read(path: str | os.PathLike[str]) -> Space:
@@ -74,9 +74,11 @@ def read(path: str | os.PathLike[str]) -> Space:
             "describes a space."
         ) from error
     except (ValueError, RecursionError) as error:
-        raise SpaceError(f"{source} is not TOML ({error}); mend it there.") from error
+        raise SpaceError(f"{source} is not TOML ({error}); correct the file.") from error
     if not tables:
-        raise SpaceError(f"{source} has no parameter; write a table for each, such as [temperature].")
+        raise SpaceError(
+            f"{source} has no parameter; write one table per parameter, such as [temperature]."
+        )
     return Space({name: _distribution(name, table) for name, table in tables.items()})
 
 
@@ -109,8 +111,8 @@ def _value(name: str, value: Any) -> str:
     if isinstance(value, float):
         return float.__repr__(value)
     raise SpaceError(
-        f"Parameter {name!r} has the choice {value!r}, which TOML cannot hold; use texts, numbers, "
-        "true and false."
+        f"Parameter {name!r} has the choice {value!r}, which TOML cannot represent; use strings, "
+        "numbers, true and false."
     )
 
 
@@ -118,7 +120,9 @@ def _string(name: str, text: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        raise SpaceError(f"Parameter {name!r} holds {text!r}, which is no Unicode text.") from error
+        raise SpaceError(
+            f"Parameter {name!r} has {text!r}, which is not valid Unicode; use other characters."
+        ) from error
     return '"' + re.sub(r'[\x00-\x1f\x7f"\\]', _escape, text) + '"'
 
 
@@ -127,7 +131,7 @@ def _escape(match: re.Match[str]) -> str:
 
 
 def _distribution(name: str, table: Any) -> BaseDistribution:
-    """A parameter from its table, or a sentence that names parameter and key."""
+    """The parameter that a table describes; errors name the parameter and the key."""
     if not isinstance(table, dict):
         raise SpaceError(f"{name!r} is {table!r}; write a table [{name}] with type, low and high.")
     nested = next((key for key, value in table.items() if isinstance(value, dict)), None)
@@ -155,7 +159,7 @@ def _distribution(name: str, table: Any) -> BaseDistribution:
 def _number(name: str, table: Mapping[str, Any], whole: bool) -> BaseDistribution:
     low, high = (_finite(name, key, _get(name, table, key), whole) for key in ("low", "high"))
     if low > high:
-        raise SpaceError(f"Parameter {name!r}: low is {low!r}, above high, {high!r}; swap them.")
+        raise SpaceError(f"Parameter {name!r}: low is {low!r}, but high is only {high!r}; swap them.")
     log = table.get("log", False)
     if not isinstance(log, bool):
         raise SpaceError(f"Parameter {name!r}: log is {log!r}; give true or false.")
@@ -172,7 +176,7 @@ def _number(name: str, table: Mapping[str, Any], whole: bool) -> BaseDistributio
             f"Parameter {name!r}: step is {step!r} on a logarithmic scale; leave out step, or log."
         )
     with warnings.catch_warnings():
-        warnings.simplefilter("error")  # Optuna moves the high end, and warns
+        warnings.simplefilter("error")  # Optuna would move the high end, with a warning
         try:
             if whole:
                 return IntDistribution(low, high, log=log, step=1 if step is None else step)
@@ -180,7 +184,7 @@ def _number(name: str, table: Mapping[str, Any], whole: bool) -> BaseDistributio
         except UserWarning as error:
             raise SpaceError(
                 f"Parameter {name!r}: high is {high!r}, which steps of {step!r} from {low!r} do not "
-                "meet; change high or step."
+                "reach exactly; change high or step."
             ) from error
 
 
@@ -206,16 +210,16 @@ def _choice(name: str, table: Mapping[str, Any]) -> BaseDistribution:
     for choice in choices:
         if not isinstance(choice, str | int | float | None):
             raise SpaceError(
-                f"Parameter {name!r}: values holds {choice!r}; give texts, numbers, true and false."
+                f"Parameter {name!r}: values has {choice!r}; give strings, numbers, true and false."
             )
         if (type(choice), choice) in seen:
-            raise SpaceError(f"Parameter {name!r}: values holds {choice!r} twice; delete one.")
+            raise SpaceError(f"Parameter {name!r}: values has {choice!r} twice; delete one of them.")
         seen.add((type(choice), choice))
     return CategoricalDistribution(choices)
 
 
 def _get(name: str, table: Mapping[str, Any], key: str) -> Any:
-    """The value of a key that must be there."""
+    """The value of a required key."""
     if key not in table:
         close = get_close_matches(key, table, n=1)
         what = f"rename {close[0]!r}" if close else f"add a line {key} = ..."
