@@ -5,7 +5,7 @@ import torch
 from torch import Tensor
 
 from scaml.errors import FitError
-from scaml.gp.linalg import cholesky, inverse_and_half_log_det
+from scaml.gp.linalg import cholesky, inverse_and_half_log_det, inverse_of_lower
 
 
 def positive_definite(*batch: int, n: int = 6, seed: int = 0) -> Tensor:
@@ -143,3 +143,18 @@ def test_a_zero_pivot_does_not_end_the_batch(n: int) -> None:
     inverse, _, info = inverse_and_half_log_det(K)
     assert (info != 0).tolist() == [False, True]
     torch.testing.assert_close(inverse[0], torch.linalg.inv(K[0]), rtol=1e-8, atol=1e-9)
+
+
+@pytest.mark.parametrize("batch", [(), (4,), (2, 3)])
+@pytest.mark.parametrize("n", [1, 6, 80])
+def test_the_inverse_of_a_lower_factor(batch: tuple[int, ...], n: int) -> None:
+    L = torch.linalg.cholesky(positive_definite(*batch, n=n))
+    inverse = inverse_of_lower(L)
+    assert inverse.shape == L.shape
+    assert torch.equal(inverse, inverse.tril())
+    identity = torch.eye(n, dtype=torch.float64).expand_as(L)
+    torch.testing.assert_close(inverse @ L, identity, rtol=0.0, atol=1e-8)
+
+
+def test_the_inverse_of_an_empty_factor_is_empty() -> None:
+    assert inverse_of_lower(torch.empty(3, 0, 0, dtype=torch.float64)).shape == (3, 0, 0)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from scaml.errors import SettingError
-from scaml.gp.units import Units, standardize
+from scaml.gp.units import Units
 from scaml.model.normalization import (
     Levels,
     NormalizationName,
@@ -58,29 +58,6 @@ def assert_units(found: Units, offset: Any, scale: Any, rel: float = 1e-12) -> N
     assert found.offset.shape == found.scale.shape == ()
     assert found.offset.item() == pytest.approx(offset, rel=rel, abs=1e-300)
     assert found.scale.item() == pytest.approx(scale, rel=rel, abs=0.0)
-
-
-# One task.
-
-
-@pytest.mark.parametrize("values", [*TASKS, NEW, [1e90, 2e90, -3e90], [1e-90, 2e-90]])
-def test_a_task_is_standardized_by_mean_and_sample_deviation(values: list[float]) -> None:
-    assert_units(standardize(tensor(values)), np.mean(values), np.std(values, ddof=1))
-
-
-@pytest.mark.parametrize("value", [0.1, -0.3, 1 / 3, 7.7, 1e-3, 1e90, -1e-90])
-@pytest.mark.parametrize("n", [1, 2, 3, 7, 10])
-def test_constant_values_keep_their_magnitude_as_scale(value: float, n: int) -> None:
-    """Also where the mean of equal numbers is not that number in floating point."""
-    assert_units(standardize(tensor([value] * n)), value, abs(value))
-
-
-def test_zeros_have_unit_scale() -> None:
-    assert_units(standardize(tensor([0.0, 0.0])), 0.0, 1.0)
-
-
-def test_no_values_have_unit_scale() -> None:
-    assert_units(standardize(tensor([])), 0.0, 1.0)
 
 
 # Levels.
@@ -195,19 +172,6 @@ def test_an_affine_change_of_all_y_carries_the_units_along(
     assert after.scale.item() == pytest.approx(a * before.scale.item(), rel=1e-9, abs=1e-11 * magnitude)
     expected = a * before.offset.item() + b
     assert after.offset.item() == pytest.approx(expected, rel=1e-9, abs=1e-9 * magnitude)
-
-
-@settings(deadline=None, max_examples=60)
-@given(st.lists(tenths, min_size=2, max_size=6), st.floats(1e-3, 1e3), st.floats(-1e3, 1e3))
-def test_an_affine_change_of_a_task_leaves_its_standardized_values(
-    values: list[float], a: float, b: float
-) -> None:
-    assume(np.ptp(values) > 0)
-    y = tensor(values)
-    z, changed = standardize(y), standardize(a * y + b)
-    before, after = (y - z.offset) / z.scale, (a * y + b - changed.offset) / changed.scale
-    # a * 0.1 is the least spread and 1e3 the largest offset: eight digits are always left.
-    torch.testing.assert_close(after, before, rtol=1e-7, atol=1e-7)
 
 
 def test_normalizations_are_chosen_by_name() -> None:

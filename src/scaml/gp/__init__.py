@@ -1,4 +1,4 @@
 """Many small exact GPs at once: kernels, likelihood with its gradient, MAP fits.
 
-Nothing here knows of meta-learning.
+No meta-learning here, except that `TaskGPs` holds one GP per task.
 """

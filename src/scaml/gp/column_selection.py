@@ -1,13 +1,14 @@
-r"""Fits of tasks with columns that the new space does not have, which may matter or not.
+r"""MAP fits that drop extra columns which do not matter.
 
-A column that only a past task has is held at one value when the task predicts. The paper has no such
-columns, and its lengthscale prior Γ(3, 6) would not let one be irrelevant; under a flat prior one that
-is irrelevant still explains some of the noise. So the one with the longest lengthscale is left out as
-long as that costs less likelihood than a free parameter is worth (Schwarz 1978),
+The extra columns of a task are those that its space does not have. When the task's GP predicts, they
+are held at one value. The paper has no such columns, and its lengthscale prior Γ(3, 6) does not allow a
+column to be irrelevant. Under a flat prior, an irrelevant column still explains some of the noise. So
+the extra column with the longest lengthscale is dropped, one after the other, as long as the
+likelihood falls by less than a free parameter is worth (Schwarz 1978),
 
-$$\log p(y \mid \theta^*) - \log p(y \mid \theta^*_{-}) < \tfrac12 \log n,$$
+$$\log p(y \mid \theta^*) - \log p(y \mid \theta^*_{-}) < \tfrac12 \log n.$$
 
-which is the limit of an infinite lengthscale.
+A dropped column is one of infinite lengthscale.
 """
 
 from __future__ import annotations
@@ -29,14 +30,14 @@ __all__ = ["fit_selecting_columns"]
 def fit_selecting_columns(
     inputs: Sequence[FitInput], extra: int, *, kernel: KernelName, seed: int, n_jobs: int
 ) -> Tensor:
-    """θ = (ℓ, o, σ²), `M x (D + 2)`, of tasks with D columns; infinite ℓ where one is left out.
+    """θ = (ℓ, o, σ²), `M x (D + 2)`, of GPs with D columns; ℓ is infinite where a column is dropped.
 
     Args:
-        inputs: Tasks of as many columns.
-        extra: How many of the columns, the last ones, the new space does not have.
+        inputs: The data of the GPs, all with D columns.
+        extra: The number of extra columns; they are the last ones.
         kernel: The kernel's name.
-        seed: Decides the drawn starts.
-        n_jobs: Processes to use.
+        seed: Decides the random starts.
+        n_jobs: Number of processes.
     """
     D = inputs[0].X.shape[-1]
     theta = torch.full((len(inputs), D + 2), torch.inf, dtype=torch.float64)

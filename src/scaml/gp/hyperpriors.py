@@ -1,8 +1,7 @@
-"""Every prior and bound of the paper's appendix C ("Choices of Prior Distributions") by name.
+"""Every kernel prior and bound of the paper's appendix C ("Choices of Prior Distributions").
 
-A prior is the density of the hyperparameter itself, not of its logarithm, as in GPyTorch: a
-log-normal carries its 1/x. Kernel hyperparameters are optimized as logarithms, so their priors
-are seen from u = log x. The weights' are in `weight_priors`.
+A prior is the density of the hyperparameter x itself, not of log x, as in GPyTorch: the density of a
+log-normal has the factor 1/x. The fits optimize u = log x, so the functions here take u.
 """
 
 from __future__ import annotations
@@ -32,11 +31,11 @@ NOISE_BOUNDS = (1e-8, 1e-2)
 
 
 class Prior(Protocol):
-    """A prior on one positive hyperparameter x, seen from u = log x."""
+    """A prior on one positive hyperparameter x, as a function of u = log x."""
 
     @property
     def center(self) -> float | Tensor:
-        """A typical x: where the default start of a fit lies."""
+        """A typical x: the default start of a fit."""
 
     def log_prob(self, u: Tensor) -> Tensor:
         """log p(x) at x = exp(u)."""
@@ -45,12 +44,12 @@ class Prior(Protocol):
         """d log p(x) / du."""
 
     def sample(self, shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
-        """Draws of x."""
+        """Random draws of x."""
 
 
 @dataclass(frozen=True)
 class Gamma:
-    """Γ(shape, rate) with a whole-numbered shape."""
+    """Γ(shape, rate) with an integer shape."""
 
     shape: int
     rate: float
@@ -67,8 +66,7 @@ class Gamma:
         return (self.shape - 1.0) - self.rate * u.exp()
 
     def sample(self, shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
-        # A sum of exponentials is exact for a whole-numbered shape and, unlike torch's gamma
-        # sampler, takes a generator.
+        # A sum of exponentials is exact for an integer shape. Torch's gamma sampler takes no generator.
         uniform = torch.rand((self.shape, *shape), generator=generator, dtype=torch.float64)
         return -torch.log1p(-uniform).sum(0) / self.rate
 
@@ -98,10 +96,10 @@ class LogNormal:
 
 @dataclass(frozen=True, eq=False)
 class LogScale:
-    """log x ~ N(mu, sigma²) as a density of log x: its mode is its center. mu and sigma may be vectors.
+    """log x ~ N(mu, sigma²) as a density of log x: the mode is the center. mu and sigma may be vectors.
 
-    A log-normal of x has its mode at exp(mu - sigma²), which for the paper's residual variance is below
-    the lower bound: with few data, the most probable residual is none.
+    The mode of a log-normal, a density of x, is exp(mu - sigma²). For the paper's residual variance
+    this is below the lower bound: with few data, the most probable residual would be zero.
     """
 
     mu: Tensor
@@ -127,8 +125,8 @@ class LogScale:
 class KernelPriors:
     """Priors of one GP's θ = (log lengthscales, log outputscale, log noise variance), d + 2 long.
 
-    The last `free` lengthscales, those of columns that the new space does not have, are uniform within
-    their bounds (`relevance` says why).
+    The last `free` lengthscales, those of extra columns, have a flat prior within their bounds
+    (`column_selection` says why).
     """
 
     lengthscale: Prior
@@ -157,7 +155,7 @@ class KernelPriors:
         )
 
     def starts(self, n: int, d: int, generator: torch.Generator) -> Tensor:
-        """`n x (d + 2)` starts: the default first, the others drawn from the priors."""
+        """`n x (d + 2)` starts of a fit: the default first, then random draws from the priors."""
         lower, upper = self.bounds(d)
         one = torch.ones(1, d, dtype=torch.float64)
         centers = (self.lengthscale.center * one, self.outputscale.center * one[:, :1])
@@ -172,7 +170,7 @@ class KernelPriors:
 
     @staticmethod
     def bounds(d: int) -> tuple[Tensor, Tensor]:
-        """Lower and upper bound of θ, each d + 2 long."""
+        """Lower and upper bounds of θ, each d + 2 long."""
         pairs = [LENGTHSCALE_BOUNDS] * d + [OUTPUTSCALE_BOUNDS, NOISE_BOUNDS]
         lower, upper = torch.tensor(pairs, dtype=torch.float64).log().T
         return lower, upper

@@ -1,10 +1,10 @@
 r"""Stationary kernels $k(x, x') = o \cdot R(\lVert (x - x') / \ell \rVert)$ on scaled inputs.
 
-Everything here works on $a = x / \ell$, so that a task that lacks a parameter is a task whose
-inverse lengthscale there is 0. Leading dimensions are batches (tasks, starts, t-batches).
+All functions take scaled inputs $a = x / \ell$. A GP that does not depend on a column has inverse
+lengthscale 0 there. Leading dimensions are batches (tasks, starts, t-batches).
 
-A kernel is known by its correlation $R$ and by its slope $W$, which is all a closed-form
-likelihood gradient needs:
+A kernel is given by its correlation $R$ and its slope $W$. A closed-form gradient of the likelihood
+needs nothing else:
 
 $$\partial R_{ij} / \partial \log \ell_d = W_{ij} (a_{id} - a_{jd})^2.$$
 """
@@ -30,13 +30,13 @@ __all__ = [
 
 KernelName = Literal["se", "matern52"]
 
-# Below this squared distance two points are the same point: it keeps the Matérn kernel's
-# square root differentiable there, where the true gradient is 0.
+# Smaller squared distances are lifted to this one. The square root in the Matérn kernel is then
+# differentiable at equal points, where the true gradient is 0.
 _SAME_POINT = 1e-24
 
 
 def check_kernel(kernel: str) -> None:
-    """Refuse a kernel that scaml does not have."""
+    """Refuse an unknown kernel."""
     if kernel not in get_args(KernelName):
         raise SettingError(
             f"The kernel is {kernel!r}; choose one of {', '.join(map(repr, get_args(KernelName)))}."
@@ -44,17 +44,17 @@ def check_kernel(kernel: str) -> None:
 
 
 def squared_distance(a: Tensor, b: Tensor) -> Tensor:
-    """Squared Euclidean distances of scaled inputs, never negative.
+    """Squared Euclidean distances between scaled inputs, never negative.
 
     Args:
         a: `batch x n x d`.
         b: `batch x k x d`.
 
     Returns:
-        `batch x n x k`, a tensor of its own that the caller may overwrite.
+        `batch x n x k`, a new tensor that the caller may overwrite.
     """
-    # |a|² - 2ab + |b|² is one matrix product of d + 2 columns: no pass over n x k entries is
-    # cheaper, and no n x k x d tensor is ever built.
+    # |a|² - 2ab + |b|² is one matrix product of d + 2 columns. Any other pass over the n x k entries
+    # costs more, and no n x k x d tensor is built.
     return torch.matmul(left_factor(a), right_factor(b).mT).clamp_min_(0.0)
 
 
@@ -65,7 +65,7 @@ def left_factor(a: Tensor) -> Tensor:
 
 
 def right_factor(b: Tensor) -> Tensor:
-    """(-2 b, 1, |b|²), `k x (d + 2)`; with `left_factor` it multiplies to squared distances."""
+    """(-2 b, 1, |b|²), `k x (d + 2)`; `left_factor` times its transpose gives squared distances."""
     one = b.new_ones(()).expand(*b.shape[:-1], 1)
     return torch.cat([-2.0 * b, one, b.square().sum(-1, keepdim=True)], dim=-1)
 
@@ -79,7 +79,7 @@ def correlation(kernel: KernelName, squared: Tensor) -> Tensor:
 
 
 def correlation_and_slope(kernel: KernelName, squared: Tensor) -> tuple[Tensor, Tensor | None]:
-    """$R$ and $W$, overwriting the squared distances. W is None where it is R itself."""
+    """$R$ and $W$; overwrites the squared distances. W is None for the SE kernel, where W = R."""
     if kernel == "se":
         return squared.mul_(-0.5).exp_(), None
     root = squared.mul_(5.0).sqrt_()

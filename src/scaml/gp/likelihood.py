@@ -1,16 +1,15 @@
 r"""The negative log marginal likelihood of many small GPs with its gradient in closed form.
 
-Both likelihoods of the method are this one function. With residual $r$, kernel matrix
-$K = o R + C + \sigma^2 I$ (a meta-task has $C = 0$ and $r = y_m$; the test-task has
-$C = \sum_m w_m^2 \Sigma_m$ and $r = y_t - \sum_m w_m \mu_m$), $\alpha = K^{-1} r$,
-$A = K^{-1} - \alpha\alpha^T$ and $G = A \circ o W$:
+Each GP has a residual $r$ (y minus its prior mean) and a kernel matrix $K = o R + C + \sigma^2 I$, with
+a given covariance $C$ or $C = 0$. With $\alpha = K^{-1} r$, $A = K^{-1} - \alpha\alpha^T$ and
+$G = A \circ o W$, the gradient is
 
 $$\partial / \partial \log \ell_d = \sum_i (G 1)_i a_{id}^2 - a_d^T G a_d, \quad
 \partial / \partial \log o = \tfrac12 \langle A, o R \rangle, \quad
 \partial / \partial \log \sigma^2 = \tfrac12 \sigma^2 \operatorname{tr} A.$$
 
-No `n x n x d` tensor is ever built. Tasks of unequal size share a batch exactly: a padded row has
-unit diagonal, zero covariance and zero residual, and adds nothing.
+No `n x n x d` tensor is built. GPs of different sizes can share a batch, and their values stay exact: a
+padded row has unit diagonal, zero covariance and zero residual, so that it adds nothing.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ _LOG_2PI = math.log(2.0 * math.pi)
 
 
 class Evaluation(NamedTuple):
-    """A batch of likelihoods; where K is not positive definite, `value` is infinite."""
+    """A batch of likelihoods; `value` is infinite where K is not positive definite."""
 
     value: Tensor  # batch
     slope: Tensor  # batch x (d + 2), with respect to (log ℓ, log o, log σ²)
@@ -54,7 +53,7 @@ def negative_log_likelihood(
         theta: `batch x (d + 2)`: log lengthscales, log outputscale, log noise variance.
         X: `batch x n x d` (or broadcastable).
         residual: `batch x n`, zero in padded rows.
-        mask: `batch x n`, 1.0 for rows that exist; None if all do.
+        mask: `batch x n`, 1.0 for data, 0.0 for padded rows; None if no row is padded.
         covariance: C, `batch x n x n`, or None for zero.
 
     Returns:
@@ -62,7 +61,7 @@ def negative_log_likelihood(
     """
     a = X * torch.exp(-theta[:, None, :-2])
     outputscale, noise = theta[:, -2].exp(), theta[:, -1].exp()
-    # Memory traffic costs as much as the factorization here, so n x n tensors are worked in place.
+    # Memory traffic costs as much as the factorization here, so n x n tensors are changed in place.
     R, W = correlation_and_slope(kernel, squared_distance(a, a))
     signal = _signal(R, outputscale, mask)
     K = signal if covariance is None else signal + covariance
@@ -92,7 +91,7 @@ def negative_log_likelihood(
 def value_alone(
     kernel: KernelName, theta: Tensor, X: Tensor, residual: Tensor, *, mask: Tensor | None = None
 ) -> Tensor:
-    """The value of `negative_log_likelihood` with C = 0, for a third of its price."""
+    """The value of `negative_log_likelihood` with C = 0, in a third of the time."""
     a = X * torch.exp(-theta[:, None, :-2])
     R, _ = correlation_and_slope(kernel, squared_distance(a, a))
     K = _signal(R, theta[:, -2].exp(), mask)
@@ -118,14 +117,14 @@ def _value(
 ) -> Tensor:
     count = residual.shape[-1] if mask is None else mask.sum(-1)
     value = 0.5 * quadratic + half_log_det + 0.5 * _LOG_2PI * count
-    # A failed factorization must look like a wall to the line search, not like a number.
+    # Where the factorization failed, the value means nothing: infinity keeps the line search out.
     return torch.where(info == 0, value, torch.inf)
 
 
 def _row_sums_and_product(G: Tensor, a: Tensor) -> tuple[Tensor, Tensor]:
     """1^T G, `batch x n`, and a^T G, `batch x d x n`, from one pass over the symmetric G.
 
-    With the thin matrix on the left the product costs half.
+    The thin matrix is on the left, which takes half the time.
     """
     product = torch.cat([a.mT, a.new_ones(()).expand(*a.shape[:-2], 1, a.shape[-2])], dim=-2) @ G
     return product[..., -1, :], product[..., :-1, :]

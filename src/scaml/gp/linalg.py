@@ -1,4 +1,4 @@
-"""Factorizations of kernel matrices: one that does not give up at rounding errors, one that is fast."""
+"""Factorizations and inverses of kernel matrices: one is robust to rounding errors, one is fast."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from torch import Tensor
 
 from scaml.errors import FitError
 
-__all__ = ["cholesky", "inverse_and_half_log_det"]
+__all__ = ["cholesky", "inverse_and_half_log_det", "inverse_of_lower"]
 
-# Shares of the mean diagonal that are added in turn to a matrix that is not positive definite.
+# Jitter, as shares of the mean diagonal: if a matrix is not positive definite, these are tried in turn.
 _JITTERS = (1e-10, 1e-8, 1e-6)
 
-# Between these sizes two blocks are a quarter faster than one: LAPACK is slow there, products are not.
+# For these sizes two blocks are a quarter faster than one: LAPACK is slow there, products are not.
 _TWO_BLOCKS = range(72, 136)
 
 
@@ -23,10 +23,10 @@ def cholesky(K: Tensor, whose: str | Sequence[str]) -> Tensor:
 
     Args:
         K: Symmetric matrices.
-        whose: Whom to name if all jitter was in vain: one for all matrices, or one for each.
+        whose: The name in the error message: one for all matrices, or one per matrix.
 
     Raises:
-        FitError: K is not positive definite, or not finite.
+        FitError: A matrix is not positive definite even with the largest jitter, or not finite.
     """
     L: Tensor
     L, info = torch.linalg.cholesky_ex(K)
@@ -45,20 +45,27 @@ def cholesky(K: Tensor, whose: str | Sequence[str]) -> Tensor:
         name = whose if isinstance(whose, str) else whose[int((~good).nonzero()[0])]
         raise FitError(
             f"The kernel matrix of {name} is not positive definite even with a jitter of "
-            f"{_JITTERS[-1]:g}; raise the noise, or drop rows of X that lie on top of each other."
+            f"{_JITTERS[-1]:g}; raise the noise, or drop repeated rows of X."
         )
     return L
 
 
+def inverse_of_lower(L: Tensor) -> Tensor:
+    """L^-1 of lower triangular matrices L, `batch x n x n`."""
+    identity = torch.eye(L.shape[-1], dtype=L.dtype).expand_as(L)
+    inverse: Tensor = torch.linalg.solve_triangular(L, identity, upper=False)
+    return inverse
+
+
 def inverse_and_half_log_det(K: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """K^-1 and ½ log det K of `batch x n x n` matrices, each by itself.
+    """K^-1 and ½ log det K of `batch x n x n` matrices; no result depends on the other matrices.
 
     Args:
         K: Symmetric matrices.
 
     Returns:
-        Inverses, a tensor of their own that the caller may overwrite; `batch` half log determinants;
-        `batch` integers, not 0 where K is not positive definite and the rest means nothing.
+        Inverses, a new tensor that the caller may overwrite; `batch` half log determinants; `batch`
+        integers, not 0 where K is not positive definite. There, the other results mean nothing.
     """
     n = K.shape[-1]
     if n not in _TWO_BLOCKS:
@@ -82,11 +89,11 @@ def inverse_and_half_log_det(K: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def _inverse(L: Tensor, info: Tensor) -> Tensor:
-    """(L L^T)^-1, or any finite matrix where the factorization failed."""
-    if info.any():  # a zero on the diagonal of one factor would end the whole batch
+    """(L L^T)^-1, or some finite matrix where the factorization failed."""
+    if info.any():  # a zero on the diagonal of one factor raises an error for the whole batch
         identity = torch.eye(L.shape[-1], dtype=L.dtype)
         L = torch.where(info[:, None, None] == 0, L, identity)
-    # LAPACK's result is column-major; its transpose is the same matrix laid out like the rest.
+    # LAPACK's result is column-major; its transpose is the same symmetric matrix in row-major order.
     return torch.cholesky_inverse(L).mT
 
 

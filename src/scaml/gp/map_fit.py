@@ -1,8 +1,8 @@
 """MAP fits of many small GPs in lock step: starts, bounds, best start.
 
-θ_m* = argmax log p(y_m | X_m, θ_m) + log p(θ_m), for all meta-tasks and all starts at once (line 2
-of Algorithm 1). Every task gets the same draws and a default start from its own data, so neither the
-order nor the number of tasks, nor a task added later, changes a fit.
+θ_m* = argmax log p(y_m | X_m, θ_m) + log p(θ_m), for all GPs and all starts at once (line 2 of
+Algorithm 1). All GPs get the same random starts, and each gets a default start from its own data. So
+neither the order nor the number of GPs changes a fit.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from scaml.gp.minimize import minimize
 
 __all__ = ["STARTS", "Fit", "FitInput", "fit_gps"]
 
-STARTS = 6  # a default start and 5 draws from the priors
+STARTS = 6  # a default start and 5 random draws from the priors
 
-# Sizes are padded to a multiple of this: a task's own size alone then decides the shape it is
-# computed in, and with it every bit of its result.
+# Sizes are padded to a multiple of this. The shape of the tensors then depends on the GP's own size
+# only, and so does every bit of its result.
 _SIZE_STEP = 8
 _TASKS_PER_BATCH = 64
 _SAME_BASIN = 0.3  # in log units
-# Entries of the n x n tensors evaluated at once: larger ones fall out of the cache.
+# Entries of the n x n tensors that are evaluated at once: larger tensors leave the CPU cache.
 _CACHED_ENTRIES = 2**18
 
 
 class FitInput(NamedTuple):
-    """Standardized data of one GP."""
+    """The standardized data of one GP."""
 
     name: str
     X: Tensor  # n x d
@@ -49,7 +49,7 @@ class Fit(NamedTuple):
 
     theta: Tensor  # M x (d + 2)
     value: Tensor  # M, -(log p(y | θ) + log p(θ)) / n
-    starts: Tensor  # M x STARTS x (d + 2), where each search began
+    starts: Tensor  # M x STARTS x (d + 2), the starts of the searches
     evaluations: int
 
 
@@ -61,7 +61,18 @@ def fit_gps(
     priors: KernelPriors = META_TASK,
     n_jobs: int = 1,
 ) -> Fit:
-    """Fit every GP by itself, all of them together."""
+    """Fit many GPs at once, each to its own data.
+
+    Args:
+        inputs: The data of the GPs, all with the same number of columns.
+        kernel: The kernel's name.
+        seed: Decides the random starts.
+        priors: The priors of the hyperparameters.
+        n_jobs: Number of processes.
+
+    Raises:
+        FitError: For some GP the kernel matrix is not positive definite at any start.
+    """
     d = inputs[0].X.shape[-1]
     draws = priors.starts(STARTS, d, torch.Generator().manual_seed(seed))[1:]
     batches = _batches(inputs, effective_n_jobs(n_jobs))
@@ -73,13 +84,13 @@ def fit_gps(
     if failed:
         raise FitError(
             f"No start gave a positive definite kernel matrix for {', '.join(map(repr, failed))}; look "
-            "for values of X or y that dwarf the others."
+            "for values of X or y that are far larger than the others."
         )
     return Fit(theta, value, starts, sum(fit.evaluations for fit in fits))
 
 
 def _batches(inputs: Sequence[FitInput], n_jobs: int) -> list[list[int]]:
-    """Tasks of one padded size, a few at a time and at least one batch a job."""
+    """The indices of the GPs in batches of one padded size; at least one batch per process."""
     most = min(_TASKS_PER_BATCH, -(-len(inputs) // n_jobs))
     by_size: dict[int, list[int]] = defaultdict(list)
     for i, item in enumerate(inputs):
@@ -98,7 +109,7 @@ def _padded(n: int) -> int:
 def _fit_batch(
     inputs: list[FitInput], *, kernel: KernelName, priors: KernelPriors, draws: Tensor
 ) -> Fit:
-    """Fit tasks of one padded size from all starts in lock step."""
+    """Fit GPs of one padded size from all starts in lock step."""
     tasks, d, n = len(inputs), inputs[0].X.shape[-1], _padded(len(inputs[0].z))
     X = torch.zeros(tasks, n, d, dtype=torch.float64)
     z, mask = torch.zeros(tasks, n, dtype=torch.float64), torch.zeros(tasks, n, dtype=torch.float64)
@@ -132,15 +143,16 @@ def _fit_batch(
     _keep_freed_memory()
     with torch.inference_mode():
         fit = _search(value, value_and_slope, tasks, priors, draws)
-    # Tensors born in inference mode may not enter a gradient later; their copies may.
+    # Tensors made in inference mode cannot be used with autograd later; their copies can.
     return Fit(fit.theta.clone(), fit.value.clone(), fit.starts.clone(), fit.evaluations)
 
 
 def _keep_freed_memory() -> None:
-    """Let the C library keep the memory that an evaluation frees for the next one.
+    """Make the C library keep the memory that one evaluation frees for the next one.
 
-    glibc hands large blocks back to the system at once and has them faulted in again, a fifth of the
-    time at 128 points, unless a still larger block was freed before. This one is never touched.
+    glibc returns large blocks to the system at once, and the next use faults their pages in again: a
+    fifth of the time at 128 points. It stops doing so after a larger block was freed. So this function
+    allocates and frees one, without writing to it.
     """
     torch.empty(2**22 - 2**12, dtype=torch.float64)
 
@@ -152,7 +164,7 @@ def _search(
     priors: KernelPriors,
     draws: Tensor,
 ) -> Fit:
-    """The best of all starts of every task; both functions are given θ and the tasks they are for."""
+    """The best of all starts of each GP; both functions take θ and the GPs that its rows belong to."""
     d = draws.shape[-1] - 2
     lower, upper = priors.bounds(d)
     scouts = _scouts(d).clamp(lower, upper)
@@ -173,11 +185,11 @@ def _search(
 
 
 def _scouts(d: int) -> Tensor:
-    """Logarithms of a few (ℓ, o, σ²), the best of which is a task's default start.
+    """A grid of a few (log ℓ, log o, log σ²); the best one for a GP is its default start.
 
-    Likelihoods of small tasks have more than one optimum: short lengthscales explain what long ones
-    leave to the noise. The best of a grid is in the right region more often than any fixed point.
-    The shortest ℓ is about where 1000 points lose sight of their neighbours.
+    The likelihood of few data has more than one optimum: short lengthscales explain what long ones
+    attribute to noise. The best point of a grid is in the right region more often than any fixed
+    point. The shortest ℓ is about the distance between neighbours of 1000 points.
     """
     shortest, longest = 1000.0 ** (-1.0 / d), 2.0
     steps = math.ceil(math.log2(longest / shortest))

@@ -1,15 +1,15 @@
 """Many small bound-constrained smooth problems minimized in lock step.
 
-A projected L-BFGS (two-metric projection: variables that sit at a bound and are pushed against it
-are held, the others take a quasi-Newton step that is clipped to the box) with every vector
-operation batched over the problems, so that the solver costs microseconds an evaluation where one
-L-BFGS-B call per problem costs tens. Problems that are finished leave the batch; none feels, in any
-bit, who else is in it. The solver's own arrays are NumPy's: they are small, and an operation of
-NumPy's costs a third of one of torch's.
+The solver is a projected L-BFGS (two-metric projection): variables at a bound whose gradient pushes
+them against it are held, and the others take a quasi-Newton step that is clipped to the box. Every
+vector operation is batched over the problems. So the solver takes microseconds per evaluation, where
+one L-BFGS-B call per problem takes tens of microseconds. Finished problems leave the batch. No bit of
+a problem's result depends on the other problems in the batch. The solver uses NumPy for its own arrays:
+they are small, and a NumPy operation takes a third of the time of a torch operation.
 
-Problems may compete: those of one group (the starts of one fit) seek the same minimum, and only
-the group's best, its leader, counts. A start leaves early once it will end where the leader ends, or
-once its own model and its recent progress say that it can no longer catch up.
+Problems can form groups, such as the starts of one fit. Only the best problem of a group, its leader,
+counts. A problem stops early if it is about to end at the leader's minimum, or if its quadratic model
+and its recent progress say that it can no longer catch up with the leader.
 """
 
 from __future__ import annotations
@@ -31,29 +31,29 @@ Floats = NDArray[np.float64]
 Places = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
-_MEMORY = 20  # pairs that the quasi-Newton model remembers, at most two a variable
+_MEMORY = 20  # pairs that the quasi-Newton model remembers, at most two per variable
 _ARMIJO = 1e-4
 _LONGEST_STEP = 8.0
 _FIRST_STEP = 1.0
 _SHORTEST_STEP = 1e-8
-_AT_BOUND = 1e-6  # variables this close to a bound that pulls them are put on it
-_RECENT = 4  # steps over which progress is measured; before them no start is judged
-_CATCH_UP = 10.0  # a start may still win if so many predicted decreases ...
-_SLOW_CATCH_UP = 1.0  # ... and so many times its recent progress reach the leader
+_AT_BOUND = 1e-6  # a variable this close to a bound, and pushed towards it, is put on the bound
+_RECENT = 4  # steps over which progress is measured; no problem stops early before them
+_CATCH_UP = 10.0  # a problem can still catch up if this many predicted decreases ...
+_SLOW_CATCH_UP = 1.0  # ... plus this many times its recent progress reach the leader
 
 
 @dataclass(frozen=True)
 class Minimum:
-    """The best point of every group."""
+    """The best point of each group."""
 
     x: Tensor  # groups x p
-    value: Tensor  # groups; infinite if no start of the group could be evaluated
-    evaluations: int  # objective values computed, over all problems
+    value: Tensor  # groups; infinite if the objective was not finite at any start of the group
+    evaluations: int  # number of objective values computed, over all problems
 
 
 @dataclass(frozen=True)
 class _Box:
-    """The bounds, p each."""
+    """The bounds, p long each."""
 
     lower: Floats
     upper: Floats
@@ -64,17 +64,17 @@ class _Box:
 
 @dataclass(frozen=True)
 class _State:
-    """The b problems still running."""
+    """The b problems that are still running."""
 
-    problem: Places  # b, places in the original batch
+    problem: Places  # b, indices in the original batch
     x: Floats  # b x p
     value: Floats  # b
     slope: Floats  # b x p
-    S: Floats  # b x memory x p, steps, newest last, zero where empty
-    Y: Floats  # b x memory x p, changes of slope
+    S: Floats  # b x memory x p, the last steps, newest last, zero where there is none
+    Y: Floats  # b x memory x p, the changes of slope in these steps
     direction: Floats  # b x p
-    length: Floats  # b, share of the direction that is tried next
-    recent: Floats  # b x recent, values before the last steps; infinite before the first
+    length: Floats  # b, share of the direction to try next
+    recent: Floats  # b x recent, values before the last steps; infinite where there is none
 
     def keep(self, chosen: Flags) -> _State:
         return _State(**{f.name: getattr(self, f.name)[chosen] for f in fields(self)})
@@ -82,7 +82,7 @@ class _State:
 
 @dataclass(frozen=True)
 class _Leaders:
-    """The best of every group so far; updated in place."""
+    """The best point of each group so far; updated in place."""
 
     x: Floats  # groups x p
     value: Floats  # groups
@@ -109,22 +109,22 @@ def minimize(
     tolerance: float = 1e-9,
     max_rounds: int = 300,
 ) -> Minimum:
-    """Minimize `objective` from every row of `x0` inside the box, best of each group.
+    """Minimize `objective` within bounds from every row of `x0`; return the best of each group.
 
     Args:
-        objective: Values and slopes of a batch; a value that is not finite is a wall.
+        objective: Values and slopes of a batch; steps to values that are not finite are refused.
         x0: `problems x p` starts, float64.
         lower: p lower bounds, may be -inf.
         upper: p upper bounds, may be inf.
-        group: The group of every problem, 0 to groups - 1.
-        same_basin: A start this close to its group's leader in every coordinate ends where the
-            leader ends.
-        tolerance: A problem is solved when neither the last step nor the model's next
-            one gains more than this.
-        max_rounds: Evaluations a problem may use.
+        group: The group of each problem, 0 to groups - 1.
+        same_basin: A problem whose point is this close to its group's leader in every coordinate
+            stops, because it would end at the same minimum.
+        tolerance: A problem is solved if its last step gained no more than this, and its quadratic
+            model predicts no more for the next one.
+        max_rounds: Largest number of evaluations per problem.
 
     Returns:
-        Best point and value of every group.
+        Best point and value of each group.
     """
 
     def evaluate(x: Floats, problem: Places) -> tuple[Floats, Floats]:
@@ -132,7 +132,7 @@ def minimize(
         return value.numpy(), slope.numpy()
 
     box, groups = _Box(lower.numpy(), upper.numpy()), group.numpy()
-    with np.errstate(all="ignore"):  # what is not finite is a wall
+    with np.errstate(all="ignore"):  # values that are not finite are refused below
         state = _first(evaluate, box.clip(x0.numpy()), box)
         evaluations = len(groups)
         leaders = _Leaders.none(int(groups.max()) + 1, x0.shape[-1])
@@ -153,7 +153,7 @@ def minimize(
 
 
 def _first(evaluate: Callable[[Floats, Places], tuple[Floats, Floats]], x: Floats, box: _Box) -> _State:
-    """All problems at their starts, those that cannot be evaluated left out."""
+    """All problems at their starts, without those whose value or slope is not finite."""
     problems, p = x.shape
     every = np.arange(problems)
     value, slope = evaluate(x, every)
@@ -172,12 +172,12 @@ def _finite(value: Floats, slope: Floats) -> Flags:
 def _advance(
     state: _State, x: Floats, value: Floats, slope: Floats, box: _Box, tolerance: float
 ) -> tuple[_State, Flags]:
-    """Take the steps that are good enough, shorten the others; say who is done."""
+    """Take the steps that are good enough, shorten the others; also return which problems are done."""
     s, y = x - state.x, slope - state.slope
     promised = (state.slope * s).sum(-1)
     gain = state.value - value
     good = _finite(value, slope) & (gain >= -_ARMIJO * promised)
-    # A step that failed is shortened to the minimum of the parabola through what is known.
+    # A failed step is shortened to the minimum of the parabola through the two values and the slope.
     curvature = -gain - promised
     shorter = np.where(curvature > 0, -0.5 * promised / curvature, 0.25)
     shorter = np.clip(np.where(np.isfinite(shorter), shorter, 0.25), 0.1, 0.5)
@@ -203,7 +203,7 @@ def _advance(
 
 
 def _push(memory: Floats, newest: Floats, chosen: Flags) -> Floats:
-    """The memory with the newest at its end, where chosen."""
+    """The memory with the newest entry at its end, for the chosen problems."""
     pushed = memory.copy()
     pushed[chosen, :-1] = memory[chosen, 1:]
     pushed[chosen, -1] = newest[chosen]
@@ -211,13 +211,13 @@ def _push(memory: Floats, newest: Floats, chosen: Flags) -> Floats:
 
 
 def _predicted(state: _State) -> Floats:
-    """What the quadratic model promises for its full step."""
+    """The decrease that the quadratic model predicts for its full step."""
     predicted: Floats = -0.5 * (state.slope * state.direction).sum(-1)
     return predicted
 
 
 def _beaten(state: _State, leaders: _Leaders, group: Places, same_basin: float) -> Flags:
-    """Starts that will end where their leader ends, or above it."""
+    """Which problems will end at their leader's minimum, or above it."""
     way, drop = leaders.x[group] - state.x, leaders.value[group] - state.value
     distance = np.abs(way).max(-1)
     progress = state.recent[:, 0] - state.value
@@ -235,7 +235,7 @@ def _direction(state: _State, box: _Box) -> Floats:
     g = g * free
     S, Y = state.S * free[:, None], state.Y * free[:, None]
     D, yy = np.einsum("bkp,bkp->bk", S, Y), np.einsum("bkp,bkp->bk", Y, Y)
-    # Pairs whose curvature lay in the variables now held say nothing about the others.
+    # Drop pairs whose curvature was in the variables that are held now.
     valid = D > 1e-10 * yy
     S, Y, D = S * valid[:, :, None], Y * valid[:, :, None], D * valid
     R = np.triu(S @ Y.swapaxes(-2, -1))
@@ -256,7 +256,7 @@ def _direction(state: _State, box: _Box) -> Floats:
 
 
 def _solve(R: Floats, right: Floats, *, upper: bool) -> Floats:
-    """R^-1 times columns, R triangular, for every problem."""
+    """R^-1 times columns, R triangular, for each problem."""
     solved: Floats = torch.linalg.solve_triangular(
         torch.from_numpy(R), torch.from_numpy(right), upper=upper
     ).numpy()

@@ -1,11 +1,9 @@
-r"""`MomentsModel`: a Gaussian process known by its moments as a BoTorch model.
+r"""`MomentsModel`: a Gaussian process, given by its mean and covariance functions, as a BoTorch model.
 
-What the compared methods make of the past is a mean and a covariance function. This is all that a
-method has to give; posteriors in the units of y, and the exact update
+A subclass implements the mean and covariance functions only. This class adds posteriors in the units
+of y, and the exact update by further observations (fantasies, the other points of a batch):
 
-$$\mu(x) + k(x, X) K^{-1} (y - \mu(X)), \qquad k(x, x') - k(x, X) K^{-1} k(X, x')$$
-
-by further observations (fantasies, the other points of a batch), are the same for all of them.
+$$\mu(x) + k(x, X) K^{-1} (y - \mu(X)), \qquad k(x, x') - k(x, X) K^{-1} k(X, x').$$
 """
 
 from __future__ import annotations
@@ -20,19 +18,17 @@ from botorch.posteriors import Posterior
 from gpytorch.likelihoods import GaussianLikelihood
 from torch import Tensor
 
-from scaml.gp.linalg import cholesky
-from scaml.gp.posterior import check_outputs, likelihood_of, posterior_of
+from scaml.gp.linalg import cholesky, inverse_of_lower
+from scaml.gp.posterior import LEAST_VARIANCE, check_outputs, likelihood_of, posterior_of
 from scaml.gp.units import Units
 
 __all__ = ["MomentsModel"]
 
-_LEAST_VARIANCE = 1e-12
-
 
 class MomentsModel(Model, FantasizeMixin):
-    """A single-output Gaussian process; everything that goes in or out is in the units of y.
+    """A single-output Gaussian process; inputs and outputs are in the units of y.
 
-    It computes in float64 on the CPU: `.to()` leaves it as it is.
+    It computes in float64 on the CPU: `.to()` does not change it.
 
     Args:
         units: Offset and scale of y.
@@ -56,7 +52,7 @@ class MomentsModel(Model, FantasizeMixin):
     def marginal(self, X: Tensor) -> tuple[Tensor, Tensor]:
         """Posterior mean and variance, each `batch x 1`, at `batch x 1 x d`, in the units of y."""
         mean, covariance = self.moments(X.double())
-        variance = covariance.squeeze(-1).clamp_min(_LEAST_VARIANCE)
+        variance = covariance.squeeze(-1).clamp_min(LEAST_VARIANCE)
         return self.units.offset + self.units.scale * mean, self.units.scale.square() * variance
 
     def posterior(
@@ -70,7 +66,7 @@ class MomentsModel(Model, FantasizeMixin):
 
         Args:
             X: `batch x q x d`.
-            output_indices: None or [0]: there is one output.
+            output_indices: None or [0], the only output.
             observation_noise: True adds the noise; a tensor, `batch x q x 1`, is added as noise
                 variance in the units of y².
             posterior_transform: Applied last.
@@ -81,7 +77,7 @@ class MomentsModel(Model, FantasizeMixin):
         check_outputs(output_indices)
         mean, covariance = self.moments(X.double())
         variance = covariance.diagonal(dim1=-2, dim2=-1)
-        covariance = covariance + torch.diag_embed(variance.clamp_min(_LEAST_VARIANCE) - variance)
+        covariance = covariance + torch.diag_embed(variance.clamp_min(LEAST_VARIANCE) - variance)
         return posterior_of(
             (mean, covariance),
             self.units,
@@ -94,26 +90,26 @@ class MomentsModel(Model, FantasizeMixin):
     def condition_on_observations(
         self, X: Tensor, Y: Tensor, noise: Tensor | None = None, **kwargs: Any
     ) -> MomentsModel:
-        """This process after further observations, everything learned left as it is.
+        """This process conditioned on further observations; hyperparameters stay as they are.
 
         Args:
             X: `batch x n x d`.
-            Y: `batch' x n x 1`, batch' ending in batch.
+            Y: `batch' x n x 1`, where batch' ends in batch.
             noise: Noise variances of Y in the units of y²; None for the model's own noise.
-            **kwargs: Ignored, for BoTorch's signature.
+            **kwargs: Ignored; BoTorch's signature has them.
         """
         y = (Y.double().squeeze(-1) - self.units.offset) / self.units.scale
         extra = self.noise if noise is None else noise.squeeze(-1) / self.units.scale.square()
         return _Updated(self, X.double(), y, extra.expand(X.shape[:-1]))
 
     def subset_output(self, idcs: list[int]) -> MomentsModel:
-        """The model itself: there is one output."""
+        """The model itself, which has only one output."""
         check_outputs(idcs)
         return self
 
     @property
     def likelihood(self) -> GaussianLikelihood:
-        """The observation noise in the units of y, for BoTorch's sake."""
+        """The observation noise in the units of y, in the form that BoTorch expects."""
         return likelihood_of(self.noise * self.units.scale.square())
 
     @property
@@ -123,16 +119,16 @@ class MomentsModel(Model, FantasizeMixin):
 
     @property
     def batch_shape(self) -> torch.Size:
-        """The fantasies' batch; empty for a fitted model."""
+        """The batch of the fantasies; empty for a fitted model."""
         return torch.Size()
 
     def _apply(self, fn: Any, recurse: bool = True) -> MomentsModel:
-        # BoTorch calls model.to(X); in float32 the factorizations of a GP are worth nothing.
+        # BoTorch calls model.to(X); in float32 the factorizations of a GP are not accurate enough.
         return self
 
 
 class _Updated(MomentsModel):
-    """A process after further observations."""
+    """A process conditioned on further observations."""
 
     def __init__(self, before: MomentsModel, X: Tensor, z: Tensor, noise: Tensor) -> None:
         super().__init__(before.units, before.noise)
@@ -140,8 +136,7 @@ class _Updated(MomentsModel):
         self._X = X
         mean, covariance = before.moments(X)
         L = cholesky(covariance + torch.diag_embed(noise), "the new observations")
-        identity = torch.eye(X.shape[-2], dtype=torch.float64).expand_as(L)
-        self._root = torch.linalg.solve_triangular(L, identity, upper=False)
+        self._root = inverse_of_lower(L)
         self._whitened = (self._root @ (z - mean).unsqueeze(-1)).squeeze(-1)
 
     def _features(self, X: Tensor) -> Tensor:
@@ -166,5 +161,5 @@ class _Updated(MomentsModel):
 
 
 def _as_deep(points: Tensor, X: Tensor) -> Tensor:
-    """Points with batch dimensions of size 1 put in front until there are as many as of X."""
+    """The points with batch dimensions of size 1 added in front, as many as X has."""
     return points.view(*[1] * (X.ndim - points.ndim), *points.shape)

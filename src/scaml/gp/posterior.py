@@ -1,4 +1,4 @@
-"""Posteriors in the units of y, as BoTorch's acquisition functions take them."""
+"""Posteriors in the units of y, for BoTorch's acquisition functions."""
 
 from __future__ import annotations
 
@@ -14,13 +14,17 @@ from torch import Tensor
 from scaml.errors import SettingError
 from scaml.gp.units import Units
 
-__all__ = ["ScaMLPosterior", "check_outputs", "likelihood_of", "posterior_of"]
+__all__ = ["LEAST_VARIANCE", "ScaMLPosterior", "check_outputs", "likelihood_of", "posterior_of"]
+
+LEAST_VARIANCE = 1e-12
+"""The smallest posterior variance, relative to the prior variance: below it is only rounding error."""
 
 
 class ScaMLPosterior(GPyTorchPosterior):
-    """A joint normal whose variance is exact in any unit of y.
+    """A joint normal distribution whose variance is exact in any unit of y.
 
-    GPyTorch lifts variances below 1e-10 with a warning, which is a statement about units.
+    GPyTorch raises variances below 1e-10 to 1e-10, with a warning. Whether a variance is that small
+    depends on the unit of y only.
     """
 
     @property
@@ -44,7 +48,7 @@ def posterior_of(
         moments: Mean, `batch x q`, and covariance, `batch x q x q`, standardized.
         units: Offset and scale of y.
         noise: Variance of the observation noise, standardized.
-        X: Where the moments are, for the transform.
+        X: The points of the moments, for the transform.
         observation_noise: True adds the noise; a tensor, `batch x q x 1`, is added as noise variance
             in the units of y².
         posterior_transform: Applied last.
@@ -62,13 +66,13 @@ def posterior_of(
 
 
 def likelihood_of(variance: Tensor) -> GaussianLikelihood:
-    """Observation noise of a given variance, for GPyTorch's sake."""
+    """Observation noise of a given variance, in the form that GPyTorch expects."""
     likelihood = GaussianLikelihood(noise_constraint=Positive()).double()
     likelihood.noise = variance
     return likelihood.eval().requires_grad_(False)
 
 
 def check_outputs(indices: list[int] | None) -> None:
-    """Refuse outputs that a single-output model does not have."""
+    """Refuse indices of outputs that a single-output model does not have."""
     if indices is not None and any(i not in (0, -1) for i in indices):
-        raise SettingError(f"The outputs {indices} were asked for; the model has the one output 0.")
+        raise SettingError(f"The outputs are {indices}, but the model has one output; ask for [0].")

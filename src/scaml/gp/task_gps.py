@@ -1,4 +1,4 @@
-r"""`TaskGPs`: the M fitted exact GPs of the meta-tasks as stacked tensors.
+r"""`TaskGPs`: M exact GPs, one per task, as stacked tensors.
 
 All tasks at once, with $L_m L_m^T = k_m(X_m, X_m) + \sigma_m^2 I$ and $u_m(x) = L_m^{-1} k_m(X_m, x)$:
 
@@ -16,7 +16,7 @@ from torch import Tensor
 
 from scaml.gp.column_selection import fit_selecting_columns
 from scaml.gp.kernels import KernelName, correlation, right_factor, squared_distance
-from scaml.gp.linalg import cholesky
+from scaml.gp.linalg import cholesky, inverse_of_lower
 from scaml.gp.map_fit import FitInput
 from scaml.gp.units import Units, standardize
 from scaml.tasks.meta_data import MetaData
@@ -27,11 +27,11 @@ __all__ = ["TaskGPs"]
 
 @dataclass(frozen=True, eq=False)
 class TaskGPs:
-    """M exact zero-mean GPs on individually standardized y.
+    """M exact zero-mean GPs, one per task, each on its own standardized y.
 
-    N is the largest N_m; smaller tasks are padded with rows that nothing reaches. The first d of the D
-    columns are the parameters of the space; the others are columns that only past tasks have, held at 0
-    when they predict. A lengthscale is infinite where the task does not know the column.
+    N is the largest N_m; smaller tasks are padded with rows that have no effect. The first d of the D
+    columns are the parameters of the space. The others are extra columns of single tasks, held at 0
+    when the task predicts. A lengthscale is infinite where the task does not have the column.
     """
 
     kernel: KernelName
@@ -43,16 +43,16 @@ class TaskGPs:
     y_mean: Tensor  # M
     y_std: Tensor  # M
     X: Tensor  # M x N x D, zero where padded
-    whitener: Tensor  # M x N x N, o_m L_m^-1, zero where padded: it maps correlations to u_m
-    targets: Tensor  # M x N, L_m^-1 of the standardized y_m
+    whitener: Tensor  # M x N x N, o_m L_m^-1, zero where padded; maps correlations to u_m
+    targets: Tensor  # M x N, L_m^-1 times the standardized y_m
 
     @classmethod
     def fit(cls, meta: MetaData, *, kernel: KernelName, seed: int, n_jobs: int) -> TaskGPs:
-        """Line 2 of Algorithm 1: MAP hyperparameters of every task from its own data."""
+        """Line 2 of Algorithm 1: the MAP hyperparameters of each task from its own data."""
         units = [standardize(task.y) for task in meta]
         columns = _columns(meta)
         theta = torch.full((len(meta), columns.shape[1] + 2), torch.inf, dtype=torch.float64)
-        # Tasks of as many columns at a time: no task's numbers depend on the columns of another.
+        # Tasks of one number of columns at a time: no result depends on the columns of other tasks.
         shapes = [
             (int(known.sum()), task.extra.shape[1]) for known, task in zip(columns, meta, strict=True)
         ]
@@ -80,7 +80,7 @@ class TaskGPs:
         outputscale: Tensor,
         noise: Tensor,
     ) -> TaskGPs:
-        """The GPs of given hyperparameters (`M x D`, M and M), conditioned on their data."""
+        """The GPs with given hyperparameters (`M x D`, M and M), conditioned on the tasks' data."""
         units = [standardize(task.y) for task in meta]
         z = [_standardized(task, unit) for task, unit in zip(meta, units, strict=True)]
         largest = max(task.n for task in meta)
@@ -89,7 +89,7 @@ class TaskGPs:
         X = torch.zeros(len(meta), largest, columns.shape[1], dtype=torch.float64)
         whitener = torch.zeros(len(meta), largest, largest, dtype=torch.float64)
         targets = torch.zeros(len(meta), largest, dtype=torch.float64)
-        # Tasks of one size at a time: no task's numbers depend on the size of another.
+        # Tasks of one size at a time: no result depends on the size of other tasks.
         shapes = [(task.n, int(known.sum())) for task, known in zip(meta, columns, strict=True)]
         for n, width in sorted(set(shapes)):
             chosen = [m for m, shape in enumerate(shapes) if shape == (n, width)]
@@ -99,12 +99,11 @@ class TaskGPs:
             K = o[:, None, None] * correlation(kernel, squared_distance(a, a))
             K.diagonal(dim1=-2, dim2=-1).copy_((o + noise[chosen]).unsqueeze(-1).expand(-1, n))
             L = cholesky(K, [f"task {meta.names[m]!r}" for m in chosen])
-            identity = torch.eye(n, dtype=torch.float64).expand_as(L)
-            root = torch.linalg.solve_triangular(L, identity, upper=False)
+            root = inverse_of_lower(L)
             for m in chosen:
                 X[m, :n][:, columns[m]] = meta[m].inputs
             whitener[chosen, :n, :n] = o[:, None, None] * root
-            # Not a matrix product: torch's rounds differently for a batch of one.
+            # Not a matrix product, which torch rounds differently in a batch of one.
             targets[chosen, :n] = (root * torch.stack([z[m] for m in chosen]).unsqueeze(1)).sum(-1)
         return cls(
             kernel=kernel,
@@ -122,7 +121,7 @@ class TaskGPs:
 
     @classmethod
     def none(cls, d: int, *, kernel: KernelName) -> TaskGPs:
-        """No task at all: what remains of ScaML-GP is a plain GP."""
+        """No task at all (M = 0)."""
         vector = torch.empty(0, dtype=torch.float64)
         return cls(
             kernel=kernel,
@@ -142,7 +141,7 @@ class TaskGPs:
         return len(self.names)
 
     def subset(self, chosen: Sequence[int]) -> TaskGPs:
-        """Some of the tasks, in the given order."""
+        """The GPs of some of the tasks, in the given order."""
         index = torch.as_tensor(chosen, dtype=torch.long)
         tensors = {f.name: getattr(self, f.name) for f in fields(self)}
         picked = {name: t[index] for name, t in tensors.items() if isinstance(t, Tensor)}
@@ -158,10 +157,10 @@ class TaskGPs:
         return u.transpose(0, 1).reshape(*X.shape[:-1], len(self), self.X.shape[1])
 
     def squared_distances(self) -> tuple[Tensor, Tensor]:
-        """1/ℓ_m, `M x 1 x d`, and the factor, `M x (d + 2) x N`, of a query's distances to X_m.
+        """1/ℓ_m, `M x 1 x d`, and the right factor, `M x (d + 2) x N`, of squared distances to X_m.
 
-        `left_factor(x / ℓ_m)` times it gives the squared distances, whose right half is always the
-        same. Queries are 0 in the columns that only past tasks have: those count in |b|² alone.
+        `left_factor(x / ℓ_m)` times the right factor gives the squared distances of x to X_m. The right
+        factor does not depend on x. x is 0 in the extra columns, so they count in |b|² only.
         """
         inverse = self.lengthscale.reciprocal().unsqueeze(1)
         right = right_factor(self.X * inverse)
@@ -187,7 +186,7 @@ class TaskGPs:
         return self._covariance(X, u, X, u) if Z is None else self._covariance(X, u, Z, self.whiten(Z))
 
     def posterior(self, X: Tensor) -> tuple[Tensor, Tensor]:
-        """μ_m(X) and Σ_m(X, X) from one pass: line 3 of Algorithm 1."""
+        """μ_m(X) and Σ_m(X, X) in one pass: line 3 of Algorithm 1."""
         u = self.whiten(X)
         return self._mean(u), self._covariance(X, u, X, u)
 
@@ -203,7 +202,7 @@ class TaskGPs:
 
 
 def _columns(meta: MetaData) -> Tensor:
-    """`M x D`: which columns every task has; its own ones come after those of the space."""
+    """`M x D`: whether a task has a column; the d columns of the space come first, then extra ones."""
     widest = max(task.extra.shape[1] for task in meta)
     own = torch.arange(widest)
     return torch.stack([torch.cat([task.known, own < task.extra.shape[1]]) for task in meta])
