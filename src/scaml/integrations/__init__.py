@@ -1,1 +1,1 @@
-"""scaml inside other libraries, one package per library."""
+"""scaml in other libraries, one package per library."""

@@ -1,4 +1,4 @@
-"""What `ScaMLSampler` says: what it leaves out, samples by itself or does without."""
+"""The log lines of `ScaMLSampler`: trials left out, parameters sampled independently, no past."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_what_was_left_out_is_said_in_one_line(ear: Ear) -> None:
     study.add_trial(create_trial(params={"x": 0.5}, distributions={"x": UNIT}, value=math.inf))
     ScaMLSampler([study], seed=0)
     assert ear.said() == [
-        "ScaMLSampler: 1 past study, 3 trials used; left out: 1 fail, 1 not finite, 1 pruned, "
+        "ScaMLSampler: 1 past study, 3 trials used; left out: 1 failed, 1 not finite, 1 pruned, "
         "1 running, 1 waiting."
     ]
 
@@ -41,7 +41,7 @@ def test_conditional_parameters_are_sampled_independently_with_one_warning_each(
 
     run(ScaMLSampler(valleys(), seed=0), objective, 5)
     assert len(ear.warned()) == 1
-    assert "'y' is sampled independently, by RandomSampler" in ear.warned()[0]
+    assert "'y' is sampled independently by RandomSampler" in ear.warned()[0]
 
 
 def test_independent_sampling_can_be_silent_and_of_another_sampler(

@@ -1,1 +1,1 @@
-"""The Optuna sampler, past studies as past tasks, and points that workers reserve."""
+"""The Optuna sampler, past studies as past tasks, and the points that parallel workers reserve."""

@@ -1,4 +1,4 @@
-"""Which points other workers of a study are at, and how two workers do not take the same one."""
+"""Parallel workers of a study reserve the points that they evaluate, so that no two take the same."""
 
 from __future__ import annotations
 
@@ -16,31 +16,34 @@ from scaml.spaces.space import Space
 
 __all__ = ["LONGEST_ATTRIBUTE", "intended", "is_ours", "reserve", "reserved"]
 
-LONGEST_ATTRIBUTE = 2045  # what Optuna's relational storages take
+LONGEST_ATTRIBUTE = 2045  # the longest that Optuna's relational storages take
 _RESERVED = "scaml:params"
-_PATIENCE = 1.0  # seconds to wait for another worker to make up its mind
+_PATIENCE = 1.0  # seconds to wait until another worker has decided
 
 
 def reserve(study: Study, trial: FrozenTrial, params: Mapping[str, Any]) -> None:
-    """Announce what a trial will evaluate, before Optuna knows it."""
+    """Store the parameters that a trial will evaluate, before Optuna stores them itself."""
     try:
         text = json.dumps(params)
-    except TypeError:  # choices that are no plain values, which only a storage in memory takes
+    except TypeError:  # choices that JSON cannot represent, which only a storage in memory takes
         return
     if len(text) <= LONGEST_ATTRIBUTE:
         study._storage.set_trial_system_attr(trial._trial_id, _RESERVED, text)
 
 
 def _fits(params: Mapping[str, Any], space: Space) -> bool:
-    """Whether the space can take these values."""
+    """Whether the values are valid in the space."""
     try:
         return all(d._contains(d.to_internal_repr(params[n])) for n, d in space.distributions.items())
-    except (ValueError, TypeError):  # a choice that there is not, or a value of another kind
+    except (ValueError, TypeError):  # an unknown choice, or a value of another type
         return False
 
 
 def _others(study: Study, trial: FrozenTrial, known: set[int]) -> list[FrozenTrial]:
-    """Trials that are running, ended without a value that can be used, or after `known` was read."""
+    """The other trials that are not among the observations `known`.
+
+    They are running, ended without a usable value, or ended after `known` was read.
+    """
     return [
         t
         for t in study.get_trials(deepcopy=False)
@@ -49,7 +52,7 @@ def _others(study: Study, trial: FrozenTrial, known: set[int]) -> list[FrozenTri
 
 
 def intended(trial: FrozenTrial, space: Space) -> dict[str, Any] | None:
-    """What a trial evaluates, or said it would."""
+    """The parameters that a trial evaluates or has reserved; None if the space cannot take them."""
     params = dict(trial.params)
     if not set(space.names) <= set(params):
         params = json.loads(trial.system_attrs.get(_RESERVED, "{}")) | params
@@ -59,7 +62,7 @@ def intended(trial: FrozenTrial, space: Space) -> dict[str, Any] | None:
 
 
 def reserved(study: Study, trial: FrozenTrial, space: Space, known: set[int]) -> list[dict[str, Any]]:
-    """The distinct points that other workers are at."""
+    """The distinct points that other workers evaluate or have reserved."""
     points: list[dict[str, Any]] = []
     for other in _others(study, trial, known):
         params = intended(other, space)
@@ -69,10 +72,11 @@ def reserved(study: Study, trial: FrozenTrial, space: Space, known: set[int]) ->
 
 
 def is_ours(study: Study, trial: FrozenTrial, space: Space, known: set[int], x: Tensor) -> bool:
-    """Whether no other worker is at this point: everybody announces a point before looking around.
+    """Whether no other worker has this point. Call `reserve` first, so that the others can see it.
 
-    Of two that meet, the trial of the lower number stays, unless the other has not seen it and has
-    already begun.
+    If two workers have reserved the same point, the trial with the lower number keeps it: it waits
+    until the other has chosen another point. It gives the point up if the other has already begun to
+    evaluate it, or does not move away in time.
     """
     deadline = time.monotonic() + _PATIENCE
     while True:

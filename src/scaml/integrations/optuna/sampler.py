@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import os
 import threading
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,6 +22,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from scaml.ask import choose_new
 from scaml.common.checks import check_seed
+from scaml.common.logger import logger
 from scaml.errors import SettingError, SpaceError
 from scaml.integrations.optuna.observed_study import Known, observations
 from scaml.integrations.optuna.past_studies import PastStudies, read_studies
@@ -41,33 +41,30 @@ from scaml.spaces.space import Space, nearest_value
 
 __all__ = ["ScaMLSampler"]
 
-# A child of Optuna's logger: its lines look like Optuna's, and optuna.logging turns them off.
-_logger = logging.getLogger("optuna.scaml")
 _FINISHED = (TrialState.COMPLETE, TrialState.PRUNED)
 _WEIGHTS = "scaml:weights"
-_TRIES = 10  # to find parameters that no other worker has taken meanwhile
+_TRIES = 10  # attempts to find a point that no other worker has
 
 
 class ScaMLSampler(BaseSampler):
     """Bayesian optimization that learns from past studies (ScaML-GP, AISTATS 2024).
 
-    The first trial already uses the past. The space of a study that has no finished trial yet is taken
-    from the past studies, or from `search_space`. A past study may lack parameters, have others, or
-    have them in other ranges, scales and choices: `matching` tells what was made of it.
+    The first trial already uses the past. While a study has no finished trial, its space is taken from
+    `search_space` or from the past studies. The parameters of a past study may differ from the new
+    ones, and so may their ranges, scales and choices: `matching` says how each study was mapped.
 
     Args:
         meta_studies: Past studies with the same direction, from any storage.
-        prior: What was learned from the past, in place of `meta_studies`: a prior that knows its space,
-            as `scaml.load` gives it.
+        prior: A fitted prior with its space, as `scaml.load` returns it, instead of `meta_studies`.
         method: The meta-learning method; ScaML-GP by default.
         seed: Decides every random draw; None draws a seed.
-        search_space: The parameters of the new study, where they are known before its first trial.
-        fixed: Values at which parameters that only past studies have are held; by default each is held
-            at its value in that study's best trial.
+        search_space: The parameters of the new study, if they are known before its first trial.
+        fixed: Name to value: where to hold parameters that only past studies have. By default each is
+            held at its value in that study's best trial.
         cache: A folder that keeps meta-fits across processes: only new or changed studies are fitted.
-        n_jobs: Processes of the meta-fit.
-        independent_sampler: For parameters that are not in every trial; random by default.
-        warn_independent_sampling: Whether to say so when that happens.
+        n_jobs: Number of processes of the meta-fit.
+        independent_sampler: Samples parameters that are not in every trial; random by default.
+        warn_independent_sampling: Whether to log a warning when a parameter is sampled independently.
 
     Examples:
         >>> import optuna
@@ -104,7 +101,7 @@ class ScaMLSampler(BaseSampler):
         self._fixed = dict(fixed or {})
         self._cache = cache
         self._n_jobs = n_jobs
-        # The fit must not change when a worker reseeds, or its cache would be of no use.
+        # The fit has a seed of its own: if a worker reseeds, the fit must stay in the cache.
         self._fit_seed = 0 if seed is None else check_seed(seed)
         self._seed = _entropy() if seed is None else self._fit_seed
         draws = None if seed is None else int(np.random.SeedSequence(self._seed).generate_state(1)[0])
@@ -116,7 +113,7 @@ class ScaMLSampler(BaseSampler):
         self._guesses: dict[tuple[str, int], dict[str, Any]] = {}
         self._lock = threading.RLock()
         if meta_studies is not None:
-            _logger.info("ScaMLSampler: %s.", self._past)
+            logger.info("ScaMLSampler: %s.", self._past)
 
     def __getstate__(self) -> dict[str, Any]:
         state = self.__dict__.copy()
@@ -129,21 +126,21 @@ class ScaMLSampler(BaseSampler):
 
     @property
     def matching(self) -> Matching | None:
-        """What was matched, held and ignored for the latest space; None before the first trial."""
+        """How the past was mapped to the latest space; None before the first trial."""
         return next(reversed(self._priors.values()))[1] if self._priors else None
 
     def prior_of(self, study: Study) -> Known:
-        """What is known for the next trial of a study: for those who want to look behind it.
+        """What the sampler knows before the next trial of a study: prior, space, observations.
 
         Raises:
-            SettingError: If nobody knows the study's parameters yet, or it has several objectives.
+            SettingError: The parameters of the study are not known yet, or it has several objectives.
         """
         _check_single(study)
         found = self._known_space(study) or self._past_space(study)
         if not found:
             raise SettingError(
-                f"The study {study.study_name!r} has no finished trial and no past, so that its "
-                "parameters are not known; run a trial, or give the sampler a search_space."
+                f"The study {study.study_name!r} has no finished trial and no past, so its "
+                "parameters are unknown; run a trial, or give the sampler a search_space."
             )
         prior, space = self._prior(study, Space(found))
         task, _ = observations(study, space)
@@ -161,7 +158,7 @@ class ScaMLSampler(BaseSampler):
         return self._known_space(study)
 
     def _known_space(self, study: Study) -> dict[str, BaseDistribution]:
-        """The parameters that vary, as far as they are known before a trial."""
+        """The parameters that vary, if they are known before the trial; else empty."""
         if len(study.directions) > 1:
             return {}
         if self._search_space is not None:
@@ -179,8 +176,8 @@ class ScaMLSampler(BaseSampler):
             return {}
         prior, space = self._prior(study, Space(search_space))
         task, known = observations(study, space)
-        # What is not among the observations stays pending: a trial that ends while this one is chosen,
-        # and one that ended without a usable value, or its point would be the best again and again.
+        # Trials that are not among the observations stay pending: one that ends while this point is
+        # chosen, and one that ended without a usable value, whose point would be suggested again.
         seed = int(np.random.SeedSequence([self._seed, trial.number]).generate_state(1)[0])
         model = prior.condition(task, seed=seed)
         params: dict[str, Any] = {}
@@ -192,7 +189,7 @@ class ScaMLSampler(BaseSampler):
             if is_ours(study, trial, space, known, x):
                 break
         weights = getattr(model, "weights", None)
-        if weights is not None and len(weights) == len(prior.names):  # a plain GP weighs no past task
+        if weights is not None and len(weights) == len(prior.names):  # a plain GP has none
             shown = _shown(prior.names, weights.tolist())
             study._storage.set_trial_system_attr(trial._trial_id, _WEIGHTS, shown)
         return params
@@ -202,20 +199,20 @@ class ScaMLSampler(BaseSampler):
     ) -> Any:
         _check_single(study)
         first = not study.get_trials(deepcopy=False, states=_FINISHED)
-        # Who began with a guess ends with it, even if another worker has finished a trial meanwhile.
+        # A trial that began with a guess uses it to its end, even if another trial has finished since.
         guessing = first and self._search_space is None and self._given is None
         if guessing or _key(study, trial) in self._guesses:
             guess = self._guess(study, trial)
             if param_name in guess and _takes(param_distribution, guess[param_name]):
                 nearest = _nearest(param_distribution, guess[param_name])
-                # The nearest end of another range is worth one trial, not one for each worker.
+                # If the guess is outside the range, only trial 0 takes the nearest end of the range.
                 if nearest == guess[param_name] or trial.number == 0:
                     return nearest
         elif self._warn and param_name not in self._warned:
             self._warned.add(param_name)
-            _logger.warning(
-                "The parameter %r is sampled independently, by %s: it is not in every trial, or its "
-                "range changes.",
+            logger.warning(
+                "The parameter %r is sampled independently by %s, because it is not in every trial or "
+                "its range changes.",
                 param_name,
                 type(self._independent_sampler).__name__,
             )
@@ -224,10 +221,11 @@ class ScaMLSampler(BaseSampler):
         )
 
     def _guess(self, study: Study, trial: FrozenTrial) -> dict[str, Any]:
-        """Parameters for a study that has no finished trial, so that nobody knows its space yet.
+        """Parameters for a trial of a study without finished trials, whose space is not known yet.
 
-        They are those of the past studies. Optuna does not let a sampler be wrong about the kind of a
-        parameter that it announces, so they are not announced but given when they are asked for.
+        The space of the past studies is used. It may be wrong, and Optuna does not allow a sampler to
+        return a parameter of the wrong kind from `sample_relative`. So `sample_independent` returns the
+        parameters one by one instead.
         """
         key = _key(study, trial)
         if key not in self._guesses:
@@ -235,7 +233,7 @@ class ScaMLSampler(BaseSampler):
         return self._guesses[key]
 
     def _past_space(self, study: Study) -> dict[str, BaseDistribution]:
-        """The parameters of the past studies, as far as they are not fixed."""
+        """The parameters of the past studies that vary and are not in `fixed`."""
         past = self._past.without(study).tasks
         space = {name: d for task in past for name, d in task.distributions.items()}
         return _varying({name: d for name, d in space.items() if name not in self._fixed})
@@ -250,7 +248,7 @@ class ScaMLSampler(BaseSampler):
         self._independent_sampler.after_trial(study, trial, state, values)
 
     def _prior(self, study: Study, space: Space) -> tuple[MetaPrior, Space]:
-        """What was learned from the past, in the coordinates of the new space; fitted once."""
+        """The prior in the coordinates of the new space, and this space; fitted once per space."""
         if self._given is not None:
             prior = _in_space(self._given, space)
             return prior, prior.space or space
@@ -265,7 +263,7 @@ class ScaMLSampler(BaseSampler):
         self, past: PastStudies, direction: StudyDirection, space: Space
     ) -> tuple[MetaPrior, Matching | None]:
         if len(past.tasks) < len(self._past.tasks):
-            _logger.info("The study is among its own past studies; it is left out of them.")
+            logger.info("The study is among its own past studies; it is not used as one of them.")
         prior, matching = learn(
             past.for_direction(direction),
             space,
@@ -276,9 +274,9 @@ class ScaMLSampler(BaseSampler):
             n_jobs=self._n_jobs,
         )
         if past.tasks:
-            _logger.info("ScaMLSampler: %s.", matching)
+            logger.info("ScaMLSampler: %s.", matching)
         if not prior.names and not self._said_plain:
-            _logger.warning("ScaMLSampler has no usable past trial and works as a plain GP.")
+            logger.warning("ScaMLSampler has no usable past trial and works as a plain GP.")
             self._said_plain = True
         return prior, matching
 
@@ -289,8 +287,8 @@ def _check_arguments(
     if prior is not None:
         if meta_studies is not None or method is not None or fixed is not None or cache is not None:
             raise SettingError(
-                "A prior is given together with meta_studies, method, fixed or cache, which went into "
-                "it; give the prior alone."
+                "A prior is given together with meta_studies, method, fixed or cache, which only a new "
+                "fit could use; give the prior alone."
             )
         if not isinstance(prior, MetaPrior):
             raise SettingError(f"The prior is a {type(prior).__name__}; give what scaml.load returns.")
@@ -317,7 +315,7 @@ def _check_single(study: Study) -> None:
     if len(study.directions) > 1:
         raise SettingError(
             f"The study has {len(study.directions)} objectives, and ScaMLSampler is for one; use "
-            "optuna.samplers.TPESampler, GPSampler or NSGAIISampler for several."
+            "optuna.samplers.TPESampler, GPSampler or NSGAIISampler instead."
         )
 
 
@@ -329,9 +327,9 @@ def _in_space(prior: MetaPrior, space: Space) -> MetaPrior:
         differ = sorted(name for name in {*ours, *theirs} if ours.get(name) != theirs.get(name))
         raise SpaceError(
             f"The study and the prior differ in {', '.join(map(repr, differ))}; give the past studies "
-            "as meta_studies, which need not match."
+            "as meta_studies, whose spaces may differ."
         )
-    # In the order of the prior's columns, which is not the study's.
+    # In the order of the prior's columns, which may differ from the study's.
     return prior.in_space(Space({n: ours[n] for n in prior.space.names if n in ours}))
 
 
@@ -346,22 +344,23 @@ def _varying(distributions: Mapping[str, BaseDistribution]) -> dict[str, BaseDis
 
 
 def _takes(distribution: BaseDistribution, value: Any) -> bool:
-    """Whether a value of another space means something here."""
+    """Whether a value of another space can be mapped to the distribution."""
     if isinstance(distribution, CategoricalDistribution):
         return value in distribution.choices
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _nearest(distribution: BaseDistribution, value: Any) -> Any:
-    """What the distribution can take nearest to a value of another space."""
+    """The value of the distribution that is nearest to a value of another space."""
     if isinstance(distribution, CategoricalDistribution):
-        return distribution.choices[distribution.choices.index(value)]  # True where the past says 1
+        # The choice that equals the value, not the value itself: it may be True where the past has 1.
+        return distribution.choices[distribution.choices.index(value)]
     assert isinstance(distribution, FloatDistribution | IntDistribution)
     return nearest_value(distribution, value)
 
 
 def _shown(names: Sequence[str], weights: Sequence[float]) -> dict[str, float]:
-    """The weights that matter, largest first, as many as an attribute takes."""
+    """The weights that are not 0, largest first, as many as fit into an attribute."""
     ranked = sorted(zip(names, weights, strict=True), key=lambda pair: -abs(pair[1]))
     shown: dict[str, float] = {}
     for name, weight in ranked:
