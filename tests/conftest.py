@@ -9,6 +9,7 @@ import optuna
 import pytest
 import torch
 from hypothesis import settings
+from torch import Tensor
 
 from scaml import MetaData, ScaML
 from scaml.methods.base import MetaPrior
@@ -45,13 +46,20 @@ def ear() -> Iterator[Ear]:
 
 @pytest.fixture
 def fits(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
-    """The names of the tasks of every meta-fit."""
+    """The names of the tasks of every meta-fit, with or without a cache."""
     calls: list[tuple[str, ...]] = []
-    meta_fit = ScaML.meta_fit
+    meta_fit, fit_state = ScaML.meta_fit, ScaML.fit_state
 
     def counting(self: ScaML, meta: MetaData, *, seed: int = 0, n_jobs: int = 1) -> MetaPrior:
         calls.append(meta.names)
         return meta_fit(self, meta, seed=seed, n_jobs=n_jobs)
 
+    def counting_parts(
+        self: ScaML, meta: MetaData, *, seed: int = 0, n_jobs: int = 1
+    ) -> dict[str, Tensor]:
+        calls.append(meta.names)
+        return fit_state(self, meta, seed=seed, n_jobs=n_jobs)
+
     monkeypatch.setattr(ScaML, "meta_fit", counting)
+    monkeypatch.setattr(ScaML, "fit_state", counting_parts)
     return calls

@@ -25,7 +25,7 @@ def quick_search(monkeypatch: pytest.MonkeyPatch) -> None:
     """Hundreds of fits and searches, of which only the manners are looked at."""
     monkeypatch.setattr("scaml.gp.map_fit.STARTS", 2)
     monkeypatch.setattr("scaml.ask._DOUBLINGS", 1)
-    monkeypatch.setattr("scaml.methods.scaml.fit_theta", one_start)
+    monkeypatch.setattr("scaml.model.algorithm1.fit_theta", one_start)
     for module in ("cube", "mixed_space"):
         monkeypatch.setattr(f"scaml.search.{module}.RAW_POINTS", 64)
         monkeypatch.setattr(f"scaml.search.{module}.RESTARTS", 1)
