@@ -76,8 +76,4 @@ def _key(method: Method, tasks: Sequence[Task], seed: int) -> bytes | None:
     if not isinstance(method, ModularMethod):
         return None
     seen = method.seen(MetaData(tasks)).seen
-    return repr((method.kernel, seed, [_bytes(task) for task in seen])).encode()
-
-
-def _bytes(task: Task) -> bytes:
-    return b"".join(part.numpy().tobytes() for part in (task.X, task.y, task.known, task.extra))
+    return repr((method.kernel, seed, [task.digest() for task in seen])).encode()

@@ -29,8 +29,8 @@ from gpytorch.likelihoods import GaussianLikelihood
 from torch import Tensor
 
 from scaml.gp.kernels import correlation, squared_distance
-from scaml.gp.linalg import cholesky
-from scaml.gp.posterior import check_outputs, likelihood_of, posterior_of
+from scaml.gp.linalg import cholesky, inverse_of_lower
+from scaml.gp.posterior import LEAST_VARIANCE, check_outputs, likelihood_of, posterior_of
 from scaml.gp.task_gps import TaskGPs
 from scaml.gp.units import Units
 from scaml.model.hyperparameters import Hyperparameters
@@ -42,7 +42,6 @@ from scaml.tasks.task import Task
 
 __all__ = ["ScaMLGP"]
 
-_LEAST_VARIANCE = 1e-12  # of the prior variance
 # Variance of f at points where it is known: without it, draws at repeated points have no Cholesky
 # factor.
 _KNOWN_NOISE = 1e-8
@@ -109,8 +108,7 @@ class ScaMLGP(GPyTorchModel, FantasizeMixin):
         """The part of the conditioning that depends on y_t and its noise."""
         K = self._covariance + torch.diag_embed(self.noise + self._extra_noise)
         L = cholesky(K, "the test-task")
-        identity = torch.eye(K.shape[-1], dtype=K.dtype).expand_as(L)
-        self._root = torch.linalg.solve_triangular(L, identity, upper=False)
+        self._root = inverse_of_lower(L)
         b = self._tasks.targets.flatten()
         residual = (self._y - self.y_offset) / self.y_scale - self._phi @ b
         whitened = (self._root @ residual.unsqueeze(-1)).squeeze(-1)
@@ -164,7 +162,7 @@ class ScaMLGP(GPyTorchModel, FantasizeMixin):
     @property
     def _floor(self) -> float:
         """The least variance: rounding can give a negative one at a point that is known exactly."""
-        return _LEAST_VARIANCE * float(self._scales.sum())
+        return LEAST_VARIANCE * float(self._scales.sum())
 
     def _at_points(self, X: Tensor) -> tuple[Tensor, Tensor]:
         """Means, `n x s` for s fantasies or one, and variance, n, at single points, `n x d`."""

@@ -8,7 +8,6 @@ are written whole or not at all and fitted again if they are damaged, so process
 from __future__ import annotations
 
 import hashlib
-import logging
 import os
 from collections.abc import Sequence
 from importlib.metadata import version
@@ -16,6 +15,7 @@ from pathlib import Path
 
 import torch
 
+from scaml.common.logger import logger
 from scaml.errors import SavedFileError
 from scaml.methods.base import Method, write_prior
 from scaml.priors.load import contents
@@ -26,7 +26,6 @@ from scaml.tasks.task import Task
 __all__ = ["FolderCache"]
 
 _VERSIONS = f"{version('scaml')} {version('torch')}"  # of what a fit is computed with
-_logger = logging.getLogger("optuna.scaml")
 
 
 class FolderCache:
@@ -61,7 +60,7 @@ def _found(path: Path, tasks: Sequence[Task]) -> State | None:
     try:
         _, meta, state = contents(path)
     except SavedFileError as error:
-        _logger.warning("Fitted again: %s", error)
+        logger.warning("Fitted again: %s", error)
         return None
     same = len(meta) == len(tasks) and all(
         torch.equal(getattr(ours, part), getattr(theirs, part))
@@ -69,7 +68,7 @@ def _found(path: Path, tasks: Sequence[Task]) -> State | None:
         for part in ("X", "y", "known", "extra")
     )
     if not same:
-        _logger.warning("Fitted again: %s holds other tasks than its name says.", path)
+        logger.warning("Fitted again: %s holds other tasks than its name says.", path)
     return state if same else None
 
 
@@ -77,6 +76,5 @@ def _file(method: Method, tasks: Sequence[Task], seed: int) -> str:
     """A name that changes with everything that a fit depends on, and with nothing else."""
     digest = hashlib.sha256(f"{_VERSIONS} {method!r} {seed}".encode())
     for task in tasks:
-        for tensor in (task.X, task.y, task.known, task.extra):
-            digest.update(f"{tuple(tensor.shape)}".encode() + tensor.numpy().tobytes())
+        digest.update(task.digest())
     return f"{digest.hexdigest()[:32]}.safetensors"
