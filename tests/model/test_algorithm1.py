@@ -9,6 +9,7 @@ from scipy.optimize import minimize
 from scaml import MetaData, ScaML, Task
 from scaml.gp.hyperpriors import META_TASK
 from scaml.model.algorithm1 import algorithm1, cached, learn_new_task, meta_fit
+from scaml.model.fit_theta import fit_theta
 from scaml.model.hyperparameters import Hyperparameters, ThetaPriors
 from scaml.model.likelihood import log_likelihood_of_meta_tasks, log_likelihood_of_test_task
 from scaml.model.normalization import Levels, normalize
@@ -85,3 +86,14 @@ def test_lines_4_and_5_find_what_scipy_finds() -> None:
     )
     assert loss(found) <= better.fun + 1e-5
     assert torch.equal(model.train_inputs[0], task.X)
+
+
+def test_a_learned_scale_is_the_scale_of_the_model() -> None:
+    """Ours: e^s multiplies the scale of y that was expected before the fit."""
+    gps, task = meta_fit(META, kernel="se", seed=0), task_of(8, 2)
+    scaling = normalize("learned", task.y, Levels.of([past.y for past in META]))
+    priors = ThetaPriors(weight_prior("shared"), level=float(scaling.level), spread=scaling.spread)
+    model = learn_new_task(gps, task, scaling, priors, seed=0)
+    _, factor = fit_theta("se", cached(gps, task, scaling), priors, seed=0)
+    assert abs(factor.item() - 1.0) > 0.01
+    assert model.y_scale.item() == pytest.approx((factor * scaling.scale).item(), rel=1e-12)

@@ -124,3 +124,29 @@ def test_order_of_tasks_does_not_matter(seed: int, order: list[int]) -> None:
     after = model.posterior(X)
     torch.testing.assert_close(after.mean, before.mean, rtol=1e-10, atol=1e-10)
     torch.testing.assert_close(after.variance, before.variance, rtol=1e-8, atol=1e-10)
+
+
+def test_a_model_that_knows_f_at_its_data_has_no_noise_there() -> None:
+    """`revealed`: one fantasy per row, all with the same small variance at X_t."""
+    model = pair("se", (6, 9), 5, d=2, seed=2).model
+    (X,) = model.train_inputs
+    nodes = torch.randn(3, 5, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    values = model.draws(nodes)
+    known = model.revealed(values)
+    mean, variance = known.of_fantasies(X)
+    scale = model.y_scale.item()
+    torch.testing.assert_close(mean, values.T, rtol=0, atol=1e-5 * scale)
+    assert (variance < 1e-7 * scale**2).all()
+    assert (model.posterior(X).variance > 1e-5 * scale**2).all()
+
+
+def test_draws_have_the_moments_of_the_posterior() -> None:
+    model = pair("se", (6, 9), 4, d=2, seed=2).model
+    (X,) = model.train_inputs
+    nodes = torch.randn(40_000, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    values, posterior = model.draws(nodes), model.posterior(X)
+    deviation = posterior.variance.sqrt().max().item()
+    torch.testing.assert_close(values.mean(0), posterior.mean.flatten(), rtol=0, atol=0.02 * deviation)
+    torch.testing.assert_close(
+        values.T.cov(), posterior.distribution.covariance_matrix, rtol=0, atol=0.05 * deviation**2
+    )

@@ -36,4 +36,470 @@ class Fault:
         return source.replace(self.before, self.after)
 
 
-FAULTS: tuple[Fault, ...] = ()
+FAULTS: tuple[Fault, ...] = (
+    # common
+    Fault(
+        "common/files.py",
+        "a failed write leaves its draft",
+        "                draft.unlink()\n",
+        "                pass\n",
+    ),
+    Fault(
+        "common/files.py",
+        "a file is copied, not renamed",
+        "            draft.replace(target)\n",
+        "            target.write_bytes(draft.read_bytes()[:-1])\n",
+    ),
+    Fault(
+        "common/parallel.py",
+        "the number of threads is not restored",
+        "        torch.set_num_threads(before)\n",
+        "        torch.set_num_threads(1)\n",
+    ),
+    Fault(
+        "common/tensor_file.py",
+        "a file of a later format is read",
+        "    if version > FORMAT:",
+        "    if version > FORMAT + 1:",
+    ),
+    Fault(
+        "common/checks.py",
+        "a seed of -1 passes",
+        'check_integer(seed, "The seed", least=0)',
+        'check_integer(seed, "The seed", least=-1)',
+    ),
+    # tasks
+    Fault("tasks/arrays.py", "NaN passes", "    bad = ~values.isfinite()", "    bad = values.isinf()"),
+    Fault(
+        "tasks/task.py",
+        "an appended observation is dropped",
+        "torch.cat([self.y, values])",
+        "torch.cat([self.y, values])[: len(self.y) + len(values)] * 1.0 if len(self.y) else values * 0.0",
+    ),
+    Fault("tasks/task.py", "an unknown column is not zeroed", '"X", points * mask)', '"X", points)'),
+    Fault(
+        "tasks/meta_data.py",
+        "two tasks may have one name",
+        "names.count(name) > 1",
+        "names.count(name) > 2",
+    ),
+    Fault(
+        "tasks/past_task.py",
+        "the worst half of a long task is kept",
+        "best, others = order[: most // 2], order[most // 2 :]",
+        "best, others = order[-(most // 2) :], order[: -(most // 2)]",
+    ),
+    # spaces
+    Fault(
+        "spaces/space.py",
+        "a log scale is forgotten",
+        "    return math.log(value) if distribution.log else value",
+        "    return value",
+    ),
+    Fault(
+        "spaces/space.py",
+        "the last step of a grid is missing",
+        "        _steps(distribution) + 1, dtype=torch.float64",
+        "        _steps(distribution), dtype=torch.float64",
+    ),
+    Fault(
+        "spaces/space.py",
+        "choices are decoded upside down",
+        "max(range(len(point)), key=point.__getitem__)",
+        "min(range(len(point)), key=point.__getitem__)",
+    ),
+    Fault(
+        "spaces/matching.py",
+        "a lacking column counts as known",
+        "    known = [name in shared for name",
+        "    known = [True for name",
+    ),
+    Fault("spaces/space_file.py", "maximum of a parameter is read as its minimum", "", ""),
+    # gp
+    Fault(
+        "gp/kernels.py",
+        "the Matérn slope is off by 1 %",
+        "slope.mul_(5.0 / 3.0)",
+        "slope.mul_(1.01 * 5.0 / 3.0)",
+    ),
+    Fault(
+        "gp/likelihood.py",
+        "the slope by the noise is off by 1 %",
+        "    by_noise = 0.5 * noise",
+        "    by_noise = 0.505 * noise",
+    ),
+    Fault(
+        "gp/likelihood.py",
+        "noise is forgotten",
+        "    diagonal.add_(_noise_of_rows(noise, mask))",
+        "    diagonal.add_(0.0 * _noise_of_rows(noise, mask) + 1e-9)",
+    ),
+    Fault(
+        "gp/likelihood.py",
+        "padded rows count",
+        "    count = residual.shape[-1] if mask is None else mask.sum(-1)",
+        "    count = residual.shape[-1]",
+    ),
+    Fault(
+        "gp/linalg.py",
+        "half the log determinant is the whole",
+        "    return L.diagonal(dim1=-2, dim2=-1).log().sum(-1)",
+        "    return 2.0 * L.diagonal(dim1=-2, dim2=-1).log().sum(-1)",
+    ),
+    Fault(
+        "gp/minimize.py",
+        "the upper bound is not respected",
+        "np.minimum(np.maximum(x, self.lower), self.upper)",
+        "np.maximum(x, self.lower)",
+    ),
+    Fault(
+        "gp/hyperpriors.py",
+        "the prior of the noise is wider",
+        "noise=LogNormal(-8.0, 2.0)\n)\nTEST_TASK",
+        "noise=LogNormal(-8.0, 2.5)\n)\nTEST_TASK",
+    ),
+    Fault(
+        "gp/map_fit.py",
+        "the priors are forgotten",
+        "            values.append((evaluation.value - priors.log_prob(rows)) / count)",
+        "            values.append(evaluation.value / count)",
+    ),
+    Fault(
+        "gp/column_selection.py",
+        "a free column costs nothing",
+        "        worth = (0.5 * sizes.log()).tolist()",
+        "        worth = (0.0 * sizes.log()).tolist()",
+    ),
+    Fault(
+        "gp/task_gps.py",
+        "the posterior covariance is the prior's",
+        "        return k - u.movedim(-2, 0) @ v.movedim(-2, 0).mT",
+        "        return k + 0.0 * u.movedim(-2, 0) @ v.movedim(-2, 0).mT",
+    ),
+    Fault(
+        "gp/units.py",
+        "constant values get a tiny scale",
+        "first_positive(deviation_of(y), y.abs().max())",
+        "first_positive(y.std() if len(y) > 1 else y.abs().max())",
+    ),
+    Fault(
+        "gp/moments_model.py",
+        "further observations do not move the mean",
+        "        mean = mean + gained\n",
+        "        mean = mean + 0.0 * gained\n",
+    ),
+    Fault(
+        "gp/posterior.py",
+        "observation noise is not scaled",
+        "torch.diag_embed((noise * variance).expand(mean.shape))",
+        "torch.diag_embed(noise.expand(mean.shape))",
+    ),
+    Fault(
+        "gp/gaussian_copula.py",
+        "ranks are turned over",
+        "z: Tensor = torch.special.ndtri(",
+        "z: Tensor = -torch.special.ndtri(",
+    ),
+    # model
+    Fault(
+        "model/theorem1.py",
+        "weights are not squared",
+        "torch.tensordot(theta.weights.square(), tasks.covariance",
+        "torch.tensordot(theta.weights, tasks.covariance",
+    ),
+    Fault(
+        "model/lemma1.py",
+        "meta-tasks do not correlate with the test-task",
+        "float(task == m) for task in (nu, mu)]",
+        "float(task == m) for task in (nu, nu)]",
+    ),
+    Fault(
+        "model/likelihood.py",
+        "noise is forgotten",
+        "    noise = theta.noise * torch.eye",
+        "    noise = 1e-6 * torch.eye",
+    ),
+    Fault(
+        "model/algorithm1.py",
+        "the learned scale is ignored",
+        "Units(scaling.offset, factor * scaling.scale)",
+        "Units(scaling.offset, scaling.scale)",
+    ),
+    Fault(
+        "model/scaml_gp.py",
+        "all weights times 0",
+        "        w, tasks = self.weights[active], self.task_gps.subset(active.tolist())",
+        "        w, tasks = 0.0 * self.weights[active], self.task_gps.subset(active.tolist())",
+    ),
+    Fault(
+        "model/scaml_gp.py",
+        "noise is forgotten",
+        "torch.diag_embed(self.noise + self._extra_noise)",
+        "torch.diag_embed(1e-6 + 0.0 * self.noise + self._extra_noise)",
+    ),
+    Fault(
+        "model/scaml_gp.py",
+        "fantasies keep the observation noise",
+        "        new._extra_noise = _KNOWN_NOISE - self.noise",
+        "        new._extra_noise = 0.0 * self.noise",
+    ),
+    Fault(
+        "model/marginal.py",
+        "the variance does not shrink at the data",
+        "        gained = u.square().sum((0, 2)) + (covariance @ self.root.mT).square().sum(-1)",
+        "        gained = u.square().sum((0, 2))",
+    ),
+    Fault(
+        "model/table_cache.py",
+        "the cache is not extended by new points",
+        "key: known[key] if key in known else self._row(x)",
+        "key: known[key] if key in known else 0.0 * self._row(x)",
+    ),
+    Fault(
+        "model/fit_theta.py",
+        "the slope by the weights is off by 1 %",
+        "    by_mean = evaluation.alpha @ mean.mT",
+        "    by_mean = 1.01 * evaluation.alpha @ mean.mT",
+    ),
+    Fault(
+        "model/fit_theta.py",
+        "the scale does not pay for itself",
+        "        value = value + n * s\n",
+        "        value = value + 0.0 * s\n",
+    ),
+    Fault(
+        "model/fit_theta.py",
+        "a mirrored past is not searched for",
+        "    may_be = priors.weights.mirrored > 0 and priors.level > 0",
+        "    may_be = False",
+    ),
+    Fault(
+        "model/weight_priors.py",
+        "Γ(1, 1) has another rate",
+        "        return -w.sum(-1)",
+        "        return -1.1 * w.sum(-1)",
+    ),
+    Fault(
+        "model/normalization.py",
+        "bad values are not clipped",
+        "torch.where(z < _Z_BEST_THIRD, torch.maximum(z, ranked), z)",
+        "z + 0.0 * ranked",
+    ),
+    Fault(
+        "model/past_similarity.py",
+        "chance counts as similarity",
+        "        mean = mean * (1.0 - error / (n * mean.square())).clamp_min(0.0)",
+        "        mean = mean * 1.0",
+    ),
+    Fault(
+        "model/past_parts.py",
+        "parts ignore the sign of the weights",
+        "self.weights[self._active].unsqueeze(-1) * self._active_gps.mean(X)",
+        "self.weights[self._active].abs().unsqueeze(-1) * self._active_gps.mean(X)",
+    ),
+    Fault(
+        "model/hyperparameters.py",
+        "c and s are exchanged",
+        "        c = ours[..., 0] if self.common else None\n        s = ours[..., -1] if self.scale else None",
+        "        c = ours[..., -1] if self.common else None\n        s = ours[..., 0] if self.scale else None",
+    ),
+    # search
+    Fault(
+        "search/ucb.py",
+        "the acquisition function is negated",
+        "        value: Tensor = mean + (self.beta * variance).sqrt()",
+        "        value: Tensor = -(mean + (self.beta * variance).sqrt())",
+    ),
+    Fault(
+        "search/ucb.py",
+        "√β is used as β",
+        "torch.tensor(sqrt_beta**2,",
+        "torch.tensor(float(sqrt_beta),",
+    ),
+    Fault(
+        "search/log_nei.py",
+        "the worst value is improved on",
+        'self.register_buffer("best", values.amax(-1))',
+        'self.register_buffer("best", values.amin(-1))',
+    ),
+    Fault(
+        "search/log_nei.py",
+        "the far tail is cut off",
+        "torch.log1p(-3.0 / far.square()) - 2.0 * torch.log(-far)",
+        "torch.log1p(-3.0 / far.square()) - 1.9 * torch.log(-far)",
+    ),
+    Fault(
+        "search/cube.py",
+        "local searches are skipped",
+        "        points = torch.cat([refined, points])\n        values = torch.cat([found * spread + top, values])",
+        "        points = torch.cat([points, refined])\n        values = torch.cat([values, found * spread - top.abs() - 1e9])",
+    ),
+    Fault(
+        "search/mixed_space.py",
+        "points of a grid are not snapped",
+        "            X[..., j] = block.values[_nearest(block.values, X[..., j]), 0]",
+        "            X[..., j] = X[..., j]",
+    ),
+    Fault(
+        "ask.py",
+        "evaluated rows are chosen again",
+        "    rows = (times == times.min()).nonzero().flatten()",
+        "    rows = (times >= 0).nonzero().flatten()",
+    ),
+    Fault(
+        "ask.py",
+        "pending points are forgotten",
+        "            model = _believed(make(model), model, pending)\n",
+        "            model = model\n",
+    ),
+    # methods
+    Fault(
+        "methods/base.py",
+        "the named acquisition function is ignored",
+        'if self.method.acquisition == "lognei" and',
+        'if self.method.acquisition == "none" and',
+    ),
+    Fault(
+        "methods/scaml.py",
+        "the past is not clipped",
+        'SeenPast.clipped(meta) if self.normalization == "clipped" else SeenPast.of(meta)',
+        "SeenPast.of(meta)",
+    ),
+    Fault("methods/rgpe.py", "past tasks get no weight", "", ""),
+    Fault(
+        "methods/sgpt.py",
+        "agreement counts as discordance",
+        "ours * (y.unsqueeze(-1) - y).sign() < 0",
+        "ours * (y.unsqueeze(-1) - y).sign() > 0",
+    ),
+    Fault(
+        "methods/gpbo.py",
+        "the plain GP is not standardized",
+        "fit_plain_gp(task, standardize(task.y), kernel",
+        "fit_plain_gp(task, standardize(task.y[:0]), kernel",
+    ),
+    Fault(
+        "methods/shared/modular.py",
+        "a past task is dropped",
+        "        meta = self.meta.and_task(task)\n",
+        "        meta = MetaData([*list(self.meta)[1:], self.meta[0], task][: len(self.meta)] + [task])\n",
+    ),
+    Fault(
+        "methods/shared/ensemble.py",
+        "the past adds no variance",
+        "            covariance = covariance + past_covariance\n",
+        "            covariance = covariance + 0.0 * past_covariance\n",
+    ),
+    # priors
+    Fault(
+        "priors/meta_fit.py",
+        "the first task of a part is kept for all",
+        "yield {i: _row(state, row, tasks[i])",
+        "yield {i: _row(state, 0, tasks[i])",
+    ),
+    Fault(
+        "priors/fit_cache.py",
+        "the seed is not part of the name",
+        'f"{_VERSIONS} {method!r} {seed}"',
+        'f"{_VERSIONS} {method!r}"',
+    ),
+    Fault(
+        "priors/load.py",
+        "columns of its own are forgotten",
+        "extra=extra if extra.shape[-1] else None",
+        "extra=None",
+    ),
+    Fault(
+        "priors/learn.py",
+        "values that are held are ignored",
+        "match(past, space, fixed=fixed)",
+        "match(past, space)",
+    ),
+    # explain
+    Fault(
+        "explain/shares.py",
+        "terms of the mean cancel",
+        "_shares(parts.means(X).abs())",
+        "_shares(parts.means(X))",
+    ),
+    Fault(
+        "explain/leave_one_out.py",
+        "the plain GP wins where the past does",
+        "        gain = errors[0] - errors[1]",
+        "        gain = errors[1] - errors[0]",
+    ),
+    Fault(
+        "explain/sensitivity.py",
+        "effects are not compared with the whole",
+        "    return (variances / total).clamp_max(1.0)",
+        "    return variances.clamp_max(1.0)",
+    ),
+    # integrations
+    Fault(
+        "integrations/optuna/observed_study.py",
+        "a minimized value is not flipped",
+        "sign = 1.0 if study.direction == StudyDirection.MAXIMIZE else -1.0",
+        "sign = 1.0",
+    ),
+    Fault(
+        "integrations/optuna/past_studies.py",
+        "a study is its own past",
+        "if print_ != mine]",
+        "if print_ is not None]",
+    ),
+    Fault(
+        "integrations/optuna/sampler.py",
+        "the trial's number does not enter the seed",
+        "np.random.SeedSequence([self._seed, trial.number])",
+        "np.random.SeedSequence([self._seed, 0])",
+    ),
+    Fault(
+        "integrations/optuna/reservation.py",
+        "points of others are not seen",
+        "        if params is not None and params not in points:",
+        "        if params is None and params not in points:",
+    ),
+    # sheets
+    Fault(
+        "sheets/cells.py",
+        "a decimal comma is not read",
+        'cell.replace(",", ".") if comma',
+        'cell.replace(",", "") if comma',
+    ),
+    Fault(
+        "sheets/rows.py",
+        "past rows without a value are kept as 0",
+        "            if math.isnan(objective.values[i]):\n                unmeasured.append(i)",
+        "            if objective.values[i] is None:\n                unmeasured.append(i)",
+    ),
+    Fault("sheets/subject.py", "a minimized objective is maximized", "", ""),
+    # report
+    Fault("report/text.py", "names are not escaped", "", ""),
+    # bench
+    Fault(
+        "bench/families.py",
+        "Branin lost its square",
+        "a * (x2 - b * x1.square() + c * x1 - r).square()",
+        "a * (x2 - b * x1.square() + c * x1 - r)",
+    ),
+    Fault(
+        "bench/single_run.py",
+        "regret is of the last point, not of the best",
+        "        best = max(best, value)",
+        "        best = value",
+    ),
+    Fault("bench/summary/rows.py", "ranks are turned over", "", ""),
+    # cli
+    Fault(
+        "cli/suggest.py",
+        "a file that is there is replaced",
+        "        if path.exists() and not force:",
+        "        if path.exists() and force:",
+    ),
+    Fault(
+        "cli/__init__.py",
+        "an error ends with 0",
+        '    typer.echo(f"scaml: {message}", err=True)\n    return 2',
+        '    typer.echo(f"scaml: {message}", err=True)\n    return 0',
+    ),
+)
