@@ -17,8 +17,9 @@ import torch
 from torch import Tensor
 
 from scaml import MetaData, Task
+from scaml.bench.contestants import contestant
 from scaml.bench.settings import Setting
-from scaml.bench.single_run import Unit, evaluate
+from scaml.bench.single_run import SingleRun, evaluate
 from scaml.common.checks import check_seed
 from scaml.common.wording import counted
 from scaml.gp.kernels import KernelName
@@ -94,7 +95,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     print(f"Simple regret on {setting.problem}, {mean}, after")
     print(f"  {'evaluations:':12}{''.join(f'{n:8}' for n in shown)}")
     for method in ("scaml", "gpbo", f"{__file__}:Mine"):
-        runs = [evaluate(Unit(setting, method, run)) for run in range(options.runs)]
+        runs = [evaluate(SingleRun(setting, contestant(method), run)) for run in range(options.runs)]
         regrets = np.mean([[rows[n - 1]["regret"] for n in shown] for rows in runs], axis=0)
         print(f"  {method.split(':')[-1]:12}{''.join(f'{r:8.2f}' for r in regrets)}", flush=True)
 

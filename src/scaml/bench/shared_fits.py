@@ -1,7 +1,7 @@
-"""Meta-fits that several methods of a run begin with: made once, and counted for each of them.
+"""Meta-fits that several methods share: fitted once, and the time counts for each of the methods.
 
-RGPE, SGPT, RM-GP-UCB and all variants of ScaML-GP start from one exact GP a past task. In a study they
-follow each other on the same meta-data, so that a process keeps the last few.
+RGPE, SGPT, RM-GP-UCB and all variants of ScaML-GP begin with one exact GP per past task. They run one
+after the other on the same meta-data, so every process keeps the last few fits.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from scaml.tasks.meta_data import MetaData
 
 __all__ = ["meta_fit"]
 
-_KEPT = 4  # kernels and ways to see the values that take turns on one run
+_KEPT = 4  # enough for the kernels and the transformations of past values that alternate in one run
 
 
 class _Fitted(NamedTuple):
@@ -30,7 +30,7 @@ _FITS: OrderedDict[bytes, _Fitted] = OrderedDict()
 
 
 def meta_fit(method: Method, meta: MetaData, seed: int) -> tuple[MetaPrior, float]:
-    """`method.meta_fit(meta, seed=seed)`, and the processor time that it takes, or once took."""
+    """`method.meta_fit(meta, seed=seed)`, and its processor time, including that of a reused fit."""
     start = time.process_time()
     if not isinstance(method, ModularMethod) or type(method).meta_fit is not ModularMethod.meta_fit:
         prior = method.meta_fit(meta, seed=seed)
@@ -48,7 +48,7 @@ def _gps(meta: MetaData, method: ModularMethod[Any], seed: int) -> _Fitted:
         start = time.process_time()
         gps = TaskGPs.fit(meta, kernel=method.kernel, seed=seed, n_jobs=1)
         fitted = _Fitted(gps, time.process_time() - start)
-    _FITS[key] = fitted  # the last one that was asked for goes last
+    _FITS[key] = fitted  # the last place is for the last one used
     while len(_FITS) > _KEPT:
         _FITS.popitem(last=False)
     return fitted
