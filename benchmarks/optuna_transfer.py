@@ -42,8 +42,8 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.report import provenance, write
 from scaml import ScaML, ScaMLSampler
-from scaml.bench.datasets import load, names
 from scaml.gp.kernels import KernelName
+from study.tables.data_sets import load, names
 
 PAST = (
     "abalone",

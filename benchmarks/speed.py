@@ -22,11 +22,11 @@ from benchmarks.report import provenance, write
 from scaml import MetaData, ScaML, Task, suggest
 from scaml.ask import choose
 from scaml.bench import FAMILIES
-from scaml.bench.choices.acquisitions import Acquiring
-from scaml.bench.choices.variants import BASE
 from scaml.gp.map_fit import STARTS, FitInput, fit_gps
 from scaml.gp.units import standardize
 from scaml.search.cube import RAW_POINTS, RESTARTS
+from study.choices.acquisitions import Acquiring
+from study.choices.variants import BASE
 from tests import botorch_baseline
 
 SEED = 0

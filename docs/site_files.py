@@ -1,4 +1,4 @@
-"""What the site has beside its pages, and where their examples run (a hook of MkDocs)."""
+"""A hook of MkDocs: adds figures and a report to the site, and a folder per page for its examples."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ WORK = ROOT / "build" / "docs"
 
 
 def on_pre_build(config: MkDocsConfig) -> None:
-    """Commands on the pages are those of the environment that builds, which need not be activated."""
+    """Let the pages find the commands of this environment, which need not be activated, and `study`."""
     shutil.rmtree(WORK, ignore_errors=True)
+    sys.path.insert(0, str(ROOT))
     os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     os.environ["COLUMNS"] = "96"
     warnings.filterwarnings(
@@ -29,7 +30,7 @@ def on_pre_build(config: MkDocsConfig) -> None:
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """The figures of the results, and a report of the example table."""
+    """Add the figures of the results, and a report of the example table."""
     for figure in sorted((ROOT / "results" / "figures").glob("*.png")):
         files.append(File.generated(config, f"figures/{figure.name}", abs_src_path=str(figure)))
     files.append(File.generated(config, "report.html", abs_src_path=str(_report())))
@@ -37,7 +38,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> None:
-    """A folder for every page, which its commands may fill: what a reader has after cloning."""
+    """Give every page a folder of its own, with what a reader has after cloning."""
     _go_to(WORK / page.file.src_path.removesuffix(".md"))
 
 

@@ -16,9 +16,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from scaml import MetaData, Task
+from scaml import Task
+from scaml.bench.contestants import contestant
 from scaml.bench.settings import Setting
-from scaml.bench.single_run import Unit, evaluate
+from scaml.bench.single_run import SingleRun, evaluate
 from scaml.common.checks import check_seed
 from scaml.common.wording import counted
 from scaml.gp.kernels import KernelName
@@ -27,6 +28,7 @@ from scaml.gp.units import standardize
 from scaml.methods.shared.ensemble import Ensemble
 from scaml.methods.shared.modular import ModularMethod, ModularPrior
 from scaml.methods.shared.plain_gp import fit_plain_gp
+from scaml.model.normalization import SeenPast
 from scaml.testing import MetaLearnerTestCase
 
 
@@ -46,9 +48,9 @@ class Mine(ModularMethod["MyPrior"]):
     patience: float = 10.0
     sqrt_beta: float = 3.0
 
-    def prior(self, meta: MetaData, task_gps: TaskGPs) -> MyPrior:
+    def prior(self, past: SeenPast, task_gps: TaskGPs) -> MyPrior:
         """What is learned from the past: here nothing but the GP of every task."""
-        return MyPrior(self, meta, task_gps)
+        return MyPrior(self, past.meta, task_gps)
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +96,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     print(f"Simple regret on {setting.problem}, {mean}, after")
     print(f"  {'evaluations:':12}{''.join(f'{n:8}' for n in shown)}")
     for method in ("scaml", "gpbo", f"{__file__}:Mine"):
-        runs = [evaluate(Unit(setting, method, run)) for run in range(options.runs)]
+        runs = [evaluate(SingleRun(setting, contestant(method), run)) for run in range(options.runs)]
         regrets = np.mean([[rows[n - 1]["regret"] for n in shown] for rows in runs], axis=0)
         print(f"  {method.split(':')[-1]:12}{''.join(f'{r:8.2f}' for r in regrets)}", flush=True)
 

@@ -1,4 +1,4 @@
-"""Small studies for tests: a method in a file outside the package, and results without running any."""
+"""Small studies for tests: methods in a file outside the package, and results without any run."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def mine(folder: Path) -> Path:
 
 
 def rows(setting: Setting, method: str, run: int, *, settings: str = "M()") -> list[dict[str, Any]]:
-    """What a unit would give."""
+    """The rows of a run."""
     return [
         {
             "problem": setting.problem,

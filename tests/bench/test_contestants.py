@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import pickle
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from scaml import SettingError, methods
-from scaml.bench.contestants import CONTESTANTS, RANDOM, contestant
-from scaml.bench.settings import PAPER_METHODS
+from scaml.bench.contestants import COMPARED, CONTESTANTS, RANDOM, contestant
 from scaml.methods import ScaML
 from tests.bench.study_cases import mine
 
@@ -17,7 +18,7 @@ from tests.bench.study_cases import mine
 def test_every_method_has_its_name() -> None:
     classes = {type(contestant(name).method).__name__ for name in CONTESTANTS if name != RANDOM}
     assert classes == {name for name in methods.__all__ if name not in ("Method", "MetaPrior")}
-    assert set(PAPER_METHODS) == set(CONTESTANTS) - {RANDOM, "gpbo-nei"}
+    assert set(COMPARED) == set(CONTESTANTS) - {RANDOM, "gpbo-nei"}
 
 
 def test_both_settings_of_scaml() -> None:
@@ -34,6 +35,19 @@ def test_a_method_of_a_file(tmp_path: Path) -> None:
     assert contestant(f"{path}:Mine").method == found.method
 
 
+def test_a_method_of_a_file_in_another_process(tmp_path: Path) -> None:
+    """It runs elsewhere, and after the file was removed."""
+    path = mine(tmp_path)
+    found = contestant(f"{path}:Mine")
+    packed = tmp_path / "packed"
+    packed.write_bytes(pickle.dumps(found))
+    path.unlink()
+    code = "import pickle, sys; print(repr(pickle.load(open(sys.argv[1], 'rb')).method))"
+    command = [sys.executable, "-W", "ignore", "-c", code, str(packed)]
+    other = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert other.stdout.strip() == "Mine(strength=1.0)"
+
+
 def test_a_changed_file_is_another_method(tmp_path: Path) -> None:
     path = mine(tmp_path)
     before = contestant(f"{path}:Mine")
@@ -48,6 +62,7 @@ def test_a_changed_file_is_another_method(tmp_path: Path) -> None:
     [
         ("gbpo", r"There is no method 'gbpo'; did you mean 'gpbo'\? .* as in ./mine.py:Mine\.$"),
         ("mine", r"There is no method 'mine'; did you mean"),
+        ("kernel=matern52", r"There is no method 'kernel=matern52'; did you mean"),
         ("nowhere.py:Mine", r"The file 'nowhere.py' of method .* \(No such file or directory\); give"),
         (
             "{mine}:Yours",
@@ -55,7 +70,7 @@ def test_a_changed_file_is_another_method(tmp_path: Path) -> None:
         ),
         ("{mine}:dataclass", r"has no method class 'dataclass'"),
         ("{mine}:Needy", r"cannot be made without arguments \(demand is missing\); give its hyper"),
-        ("{bad}:Mine", r"does not run \(ZeroDivisionError: division by zero\); mend it"),
+        ("{bad}:Mine", r"does not run \(ZeroDivisionError: division by zero\); correct it"),
         ("{empty}:Mine", r"has no method class 'Mine', nor another; a method"),
     ],
 )

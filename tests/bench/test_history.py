@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import scaml
+from scaml.bench.contestants import contestant
 from scaml.bench.history import note, provenance
 from scaml.bench.runner import run_study
 from tests.bench.study_cases import SMALL
@@ -36,7 +37,13 @@ def test_without_git(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_only_commands_that_ran_something_are_noted(tmp_path: Path) -> None:
     for number in range(3):
-        run_study(tmp_path, [SMALL], ["random"], 1 + (number == 2), source={"command": str(number)})
+        run_study(
+            tmp_path,
+            [SMALL],
+            [contestant("random")],
+            1 + (number == 2),
+            source={"command": str(number)},
+        )
     lines = [json.loads(line) for line in (tmp_path / "history.jsonl").read_text().splitlines()]
     assert lines == [{"command": "0", "units": 1}, {"command": "2", "units": 1}]
 

@@ -207,7 +207,7 @@ def test_a_name_may_start_from_here_or_from_home(
 
 @pytest.mark.parametrize("name", ["svm", "hpobench", "hpobench:", "hpobench:/", "HPOBench:x/svm", ""])
 def test_a_name_of_another_form_is_refused(name: str) -> None:
-    pattern = rf"^{re.escape(repr(name))} names no .*; write hpobench:FOLDER/MODEL.*\.$"
+    pattern = rf"^{re.escape(repr(name))} is not a table .*; write hpobench:FOLDER/MODEL.*\.$"
     with pytest.raises(SettingError, match=pattern):
         hpobench.parse(name)
 
@@ -227,7 +227,7 @@ def test_two_tasks_are_the_least(tmp_path: Path, tasks: int) -> None:
     for task in range(tasks):
         write(tmp_path, "svm", task, frame("svm", task))
     with pytest.raises(
-        SavedFileError, match=rf"^'.*/svm' has {tasks} files .*; unpack HPOBench's svm\.zip.*\.$"
+        SavedFileError, match=rf"^'.*/svm' has {tasks} files .*; unpack svm\.zip of HPOBench.*\.$"
     ):
         hpobench.load(tmp_path, "svm")
 

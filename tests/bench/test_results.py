@@ -6,10 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
+import pyarrow.parquet as pq
 import pytest
 
 from scaml import SavedFileError, SettingError
-from scaml.bench.results import Results, check_same, done, in_use, read
+from scaml.bench.results import OPTIONAL, Results, check_same, done, in_use, read
 from tests.bench.study_cases import SMALL, rows
 
 NAMES = {"scaml": "M()", "gpbo": "M()"}
@@ -56,7 +57,7 @@ def test_packing_changes_nothing_but_the_files(tmp_path: Path) -> None:
     assert len(read(tmp_path)[0]) == len(before) + 3
 
 
-def test_a_unit_in_both_places_counts_once(tmp_path: Path) -> None:
+def test_a_run_in_both_places_counts_once(tmp_path: Path) -> None:
     """As if killed between packing and removing."""
     results = filled(tmp_path)
     before, _ = read(tmp_path)
@@ -91,6 +92,51 @@ def test_a_damaged_file_is_set_aside(tmp_path: Path, content: bytes | None) -> N
 def test_a_file_of_other_columns_is_set_aside(tmp_path: Path) -> None:
     results = filled(tmp_path)
     pd.DataFrame({"a": [1]}).to_parquet(results.folder / "scaml-00009.parquet")
+    assert [path.name for path in results.load()[1]] == ["scaml-00009.parquet.damaged"]
+
+
+def test_columns_that_no_table_needs_may_be_missing(tmp_path: Path) -> None:
+    results = filled(tmp_path)
+    results.pack()
+    before, _ = read(tmp_path)
+    before.drop(columns=list(OPTIONAL)).to_parquet(results.packed)
+    frame, damaged = read(tmp_path)
+    assert damaged == []
+    assert frame[list(OPTIONAL)].isna().all(axis=None)
+    kept = [name for name in before if name not in OPTIONAL]
+    assert frames_equal(frame[kept], before[kept])
+    assert list(frame) == list(before)
+
+
+def test_encoded_strings_are_read_as_strings(tmp_path: Path) -> None:
+    results = filled(tmp_path)
+    results.pack()
+    before, _ = read(tmp_path)
+    table = pq.read_table(results.packed)
+    for name in ("problem", "method", "settings"):
+        place = table.schema.get_field_index(name)
+        table = table.set_column(place, name, table[name].dictionary_encode())
+    pq.write_table(table, results.packed)
+    assert frames_equal(read(tmp_path)[0], before)
+
+
+def test_runs_are_added_to_results_with_missing_columns(tmp_path: Path) -> None:
+    results = filled(tmp_path)
+    results.pack()
+    read(tmp_path)[0].drop(columns=list(OPTIONAL)).to_parquet(results.packed)
+    results.add(rows(SMALL, "gpbo", 1))
+    results.pack()
+    frame, _ = read(tmp_path)
+    assert len(frame) == 15
+    assert frame.loc[frame["x"].notna(), ["method", "run"]].drop_duplicates().to_numpy().tolist() == [
+        ["gpbo", 1]
+    ]
+
+
+def test_a_file_of_other_types_is_set_aside(tmp_path: Path) -> None:
+    results = filled(tmp_path)
+    frame = read(tmp_path)[0].assign(regret="much")
+    frame.to_parquet(results.folder / "scaml-00009.parquet")
     assert [path.name for path in results.load()[1]] == ["scaml-00009.parquet.damaged"]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +10,7 @@ import torch
 
 from scaml import MetaData, Task
 from scaml.bench import FAMILIES, shared_fits
-from scaml.bench.shared_fits import meta_fit
+from scaml.bench.shared_fits import RecentFits, timed_meta_fit
 from scaml.gp.task_gps import TaskGPs
 from scaml.methods import GPBO, RGPE, SGPT, Method, ScaML
 from scaml.methods.scaml import ScaMLPrior
@@ -23,7 +22,7 @@ PLAIN = ScaML(normalization="learned")  # whose past values are as they are
 
 
 @pytest.fixture(autouse=True)
-def fits(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
+def fits(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """The fits that are made."""
     made: list[Any] = []
     fit = TaskGPs.fit
@@ -33,15 +32,14 @@ def fits(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
         return fit(meta, **keywords)
 
     monkeypatch.setattr(TaskGPs, "fit", counted)
-    shared_fits._FITS.clear()
-    yield made
-    shared_fits._FITS.clear()
+    monkeypatch.setattr(shared_fits, "_RECENT", RecentFits())
+    return made
 
 
 @pytest.mark.parametrize("method", [ScaML(), ScaML.paper(), RGPE(), SGPT(), GPBO(), PLAIN])
 def test_priors_are_those_of_the_method(method: Method) -> None:
     for _ in range(2):
-        prior, seconds = meta_fit(method, META, 3)
+        prior, seconds = timed_meta_fit(method, META, 3)
         X = torch.rand(4, 2, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
         ours = prior.condition(TASK, seed=1).posterior(X)
         theirs = method.meta_fit(META, seed=3).condition(TASK, seed=1).posterior(X)
@@ -51,9 +49,9 @@ def test_priors_are_those_of_the_method(method: Method) -> None:
 
 
 def test_methods_share_a_fit_and_its_time(fits: list[Any]) -> None:
-    _, first = meta_fit(ScaML.paper(), META, 0)
+    _, first = timed_meta_fit(ScaML.paper(), META, 0)
     for method in (PLAIN, RGPE(), SGPT()):
-        _, seconds = meta_fit(method, META, 0)
+        _, seconds = timed_meta_fit(method, META, 0)
         assert seconds > 0.5 * first
     assert fits == ["se"]
 
@@ -71,18 +69,18 @@ def test_methods_share_a_fit_and_its_time(fits: list[Any]) -> None:
 def test_what_differs_is_fitted_again(
     method: ScaML, meta: MetaData, seed: int, fits: list[Any]
 ) -> None:
-    meta_fit(PLAIN, META, 0)
-    meta_fit(method, meta, seed)
+    timed_meta_fit(PLAIN, META, 0)
+    timed_meta_fit(method, meta, seed)
     assert len(fits) == 2
 
 
-def test_only_the_last_few_are_kept(fits: list[Any]) -> None:
+def test_only_the_last_tasks_are_kept(fits: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shared_fits, "_KEPT", 4 * len(META))
     for seed in range(6):
-        meta_fit(ScaML(), META, seed)
-    assert len(shared_fits._FITS) == 4
-    meta_fit(ScaML(), META, 5)
+        timed_meta_fit(ScaML(), META, seed)
+    timed_meta_fit(ScaML(), META, 5)
     assert len(fits) == 6
-    meta_fit(ScaML(), META, 0)
+    timed_meta_fit(ScaML(), META, 0)
     assert len(fits) == 7
 
 
@@ -95,6 +93,6 @@ class Own(ScaML):
 
 
 def test_a_meta_fit_of_its_own_is_called() -> None:
-    meta_fit(ScaML(), META, 0)
-    prior, _ = meta_fit(Own(), META, 0)
+    timed_meta_fit(ScaML(), META, 0)
+    prior, _ = timed_meta_fit(Own(), META, 0)
     assert len(prior.names) == 1

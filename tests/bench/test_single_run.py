@@ -11,11 +11,16 @@ import torch
 
 from scaml import Task, suggest
 from scaml.bench import FAMILIES
+from scaml.bench.contestants import contestant
 from scaml.bench.problems import problem
 from scaml.bench.settings import Setting
-from scaml.bench.single_run import Unit, evaluate
+from scaml.bench.single_run import Row, SingleRun, evaluate
 from scaml.methods import ScaML
 from tests.bench.study_cases import SMALL, mine
+
+
+def evaluated(setting: Setting, method: str, run: int) -> list[Row]:
+    return evaluate(SingleRun(setting, contestant(method), run))
 
 
 def test_rows_are_those_of_a_loop_by_hand() -> None:
@@ -23,7 +28,7 @@ def test_rows_are_those_of_a_loop_by_hand() -> None:
     function, meta = family.draw(run), family.meta_data(2, 4, run)
     prior = ScaML().meta_fit(meta, seed=run)
     task, best = Task.empty(2), -np.inf
-    rows = evaluate(Unit(SMALL, "scaml", run))
+    rows = evaluated(SMALL, "scaml", run)
     noise = problem("branin").noise_of(run, 3, 1.0)
     for i, row in enumerate(rows):
         weights = prior.condition(task, seed=10_000 * run + i).weights
@@ -39,14 +44,14 @@ def test_rows_are_those_of_a_loop_by_hand() -> None:
 
 def test_methods_of_a_run_get_the_same_noise(tmp_path: Path) -> None:
     names = ["random", "gpbo", f"{mine(tmp_path)}:Mine"]
-    noises = [[row["y"] - row["value"] for row in evaluate(Unit(SMALL, name, 5))] for name in names]
+    noises = [[row["y"] - row["value"] for row in evaluated(SMALL, name, 5)] for name in names]
     assert noises[1] == pytest.approx(noises[0], abs=1e-9)
     assert noises[2] == pytest.approx(noises[0], abs=1e-9)
     assert np.ptp(noises[0]) > 0
 
 
 def test_runs_differ_and_repeat() -> None:
-    first, again, other = (evaluate(Unit(SMALL, "random", run)) for run in (0, 0, 1))
+    first, again, other = (evaluated(SMALL, "random", run) for run in (0, 0, 1))
     assert [row["x"] for row in first] == [row["x"] for row in again]
     assert [row["x"] for row in first] != [row["x"] for row in other]
 
@@ -54,7 +59,7 @@ def test_runs_differ_and_repeat() -> None:
 @pytest.mark.parametrize("method", ["random", "gpbo"])
 def test_a_table_is_searched_without_repetition(method: str) -> None:
     setting = Setting("svm", 2, 8, 12)
-    rows = evaluate(Unit(setting, method, 1))
+    rows = evaluated(setting, method, 1)
     instance = problem("svm").draw(1, meta_tasks=2, points=8)
     assert instance.candidates is not None
     table = {tuple(row) for row in instance.candidates.tolist()}
@@ -70,9 +75,9 @@ def test_a_table_is_searched_without_repetition(method: str) -> None:
 
 def test_random_search_ends_with_the_whole_table() -> None:
     setting = Setting("svm", 2, 8, 441)
-    assert evaluate(Unit(setting, "random", 0))[-1]["regret"] == 0
+    assert evaluated(setting, "random", 0)[-1]["regret"] == 0
 
 
 def test_a_method_does_not_see_how_many_evaluations_follow() -> None:
-    longer = evaluate(Unit(replace(SMALL, evaluations=4), "gpbo", 0))
-    assert [row["y"] for row in longer][:3] == [row["y"] for row in evaluate(Unit(SMALL, "gpbo", 0))]
+    longer = evaluated(replace(SMALL, evaluations=4), "gpbo", 0)
+    assert [row["y"] for row in longer][:3] == [row["y"] for row in evaluated(SMALL, "gpbo", 0)]

@@ -1,32 +1,36 @@
-"""The methods of a study by name: ours, and those in a user's own file."""
+"""The methods of a comparison by name: those of scaml, and those in a user's own file."""
 
 from __future__ import annotations
 
 import hashlib
 import sys
-from dataclasses import dataclass
-from importlib.util import module_from_spec, spec_from_file_location
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
+from types import ModuleType
 
 from scaml import methods
 from scaml.common.wording import nearest
 from scaml.errors import ScaMLError, SettingError
 from scaml.methods import GPBO, Method, ScaML
 
-__all__ = ["CONTESTANTS", "RANDOM", "Contestant", "contestant"]
+__all__ = ["COMPARED", "CONTESTANTS", "RANDOM", "Contestant", "contestant"]
 
 RANDOM = "random"
-"""Random search: a method without a model."""
+"""The name of random search, which has no model."""
 
 
 @dataclass(frozen=True)
 class Contestant:
-    """A method and the name that its results go by.
+    """A method, and the name under which its results are stored.
+
+    Worker processes get contestants by pickle, so the class of the method must be importable there.
 
     Args:
-        name: As it was asked for.
-        method: None for random search.
-        settings: Its hyperparameters in words; results of other ones do not mix with its own.
+        name: The name in results, tables and figures.
+        method: The method, or None for random search.
+        settings: The hyperparameters of the method as text. Results are stored with this text, and
+            results that were made with other settings are never continued.
     """
 
     name: str
@@ -46,83 +50,101 @@ _OURS: dict[str, Method | None] = {
     RANDOM: None,
 }
 CONTESTANTS = tuple(_OURS)
-"""The names of our own: `scaml` is the default, `scaml-ucb` the same with the acquisition function that
-all others have, `scaml-paper` the setting of the paper."""
+"""The names of scaml's own methods.
+
+`scaml` is the default; `scaml-ucb` is the default with UCB, the acquisition function of all compared
+methods; `scaml-paper` is the setting of the paper; `gpbo-nei` is a plain GP with the default's
+acquisition function.
+"""
+COMPARED = tuple(name for name in CONTESTANTS if name not in (RANDOM, "gpbo-nei"))
+"""The methods of a comparison by default: ScaML-GP in three settings, and all methods of the paper."""
 
 
 def contestant(name: str) -> Contestant:
-    """A method by its name.
-
-    Or by what it does otherwise than `scaml-ucb`, as in "kernel=matern52" or
-    "kernel=matern52+sqrt-beta=2", or by file and class, as in "./mine.py:Mine".
+    """Find a method by its name, or by file and class, as in "./mine.py:Mine".
 
     Raises:
-        SettingError: If there is no such method, with what was probably meant.
+        SettingError: If there is no such method. The message names the most similar one.
     """
     if name in _OURS:
         method = _OURS[name]
         return Contestant(name, method, "random search" if method is None else repr(method))
-    if "=" in name and not name.partition(":")[0].endswith(".py"):
-        return _choice(name)
     path, colon, cls = name.rpartition(":")
     if not colon or not path.endswith(".py"):
         raise SettingError(
             f"There is no method {name!r}; did you mean {nearest(name, CONTESTANTS)!r}? A method of "
             "your own is named by its file and class, as in ./mine.py:Mine."
         )
-    return _from_file(name, Path(path), cls)
-
-
-def _choice(name: str) -> Contestant:
-    from scaml.bench.choices import together
-
-    method = together(name)
-    return Contestant(name, method, repr(method))
-
-
-def _from_file(name: str, path: Path, cls: str) -> Contestant:
+    file = Path(path).resolve()
     try:
-        source = path.read_bytes()
+        source = file.read_bytes()
     except OSError as error:
         raise SettingError(
-            f"The file {str(path)!r} of method {name!r} cannot be read ({error.strerror}); give the "
-            "path of a Python file."
+            f"The file {str(Path(path))!r} of method {name!r} cannot be read ({error.strerror}); give "
+            "the path of a Python file."
         ) from error
-    # The same file is the same module in every process and at every call: its classes can be pickled.
+    return _from_file(name, file, cls, source)
+
+
+@dataclass(frozen=True)
+class _FileContestant(Contestant):
+    """A method from a user's file, which takes the text of the file along to other processes.
+
+    Args:
+        path: The file.
+        cls: The name of the class in the file.
+        source: The text of the file. A file that is edited during the runs does not change them.
+    """
+
+    path: Path
+    cls: str
+    source: bytes = field(repr=False)
+
+    def __reduce__(self) -> tuple[Callable[..., Contestant], tuple[str, Path, str, bytes]]:
+        return _from_file, (self.name, self.path, self.cls, self.source)
+
+
+def _from_file(name: str, path: Path, cls: str, source: bytes) -> Contestant:
+    # The same text has the same module name in every process, so its classes can be pickled.
     digest = hashlib.sha256(source).hexdigest()[:12]
-    module_name = f"scaml_contestant_{digest}"
-    module = sys.modules.get(module_name)
-    if module is None:
-        spec = spec_from_file_location(module_name, path)
-        assert spec is not None
-        assert spec.loader is not None
-        module = module_from_spec(spec)
-        sys.modules[module_name] = module
-        try:
-            spec.loader.exec_module(module)
-        except Exception as error:
-            del sys.modules[module_name]
-            raise SettingError(
-                f"The file {str(path)!r} of method {name!r} does not run "
-                f"({type(error).__name__}: {error}); mend it and try again."
-            ) from error
+    module = _module(name, path, source, f"scaml_contestant_{digest}")
     found = getattr(module, cls, None)
     if not (isinstance(found, type) and issubclass(found, Method)):
         classes = [
             key
             for key, value in vars(module).items()
-            if isinstance(value, type) and issubclass(value, Method) and value.__module__ == module_name
+            if isinstance(value, type)
+            and issubclass(value, Method)
+            and value.__module__ == module.__name__
         ]
         there = f"but {', '.join(classes)}" if classes else "nor another"
         raise SettingError(
-            f"The file {str(path)!r} has no method class {cls!r}, {there}; a method is a subclass of "
+            f"The file {path.name!r} has no method class {cls!r}, {there}; a method is a subclass of "
             "scaml.methods.Method."
         )
     try:
         method = found()
     except (TypeError, ScaMLError) as error:
         raise SettingError(
-            f"{cls} of {str(path)!r} cannot be made without arguments ({error}); give its "
+            f"{cls} of {path.name!r} cannot be made without arguments ({error}); give its "
             "hyperparameters default values."
         ) from error
-    return Contestant(name, method, f"{method!r}, file {digest}")
+    return _FileContestant(name, method, f"{method!r}, file {digest}", path, cls, source)
+
+
+def _module(name: str, path: Path, source: bytes, module_name: str) -> ModuleType:
+    known = sys.modules.get(module_name)
+    if known is not None:
+        return known
+    module = ModuleType(module_name)
+    module.__file__ = str(path)
+    sys.modules[module_name] = module
+    try:
+        exec(compile(source, str(path), "exec", dont_inherit=True), vars(module))
+    except Exception as error:
+        del sys.modules[module_name]
+        raise SettingError(
+            f"The file {path.name!r} of method {name!r} does not run "
+            f"({type(error).__name__}: {error}); correct it and try again."
+        ) from error
+    return module

@@ -1,4 +1,4 @@
-"""The demonstration: ScaML-GP beside a plain GP on a synthetic test-task, and its figure."""
+"""The demonstration: ScaML-GP and a plain GP on the same synthetic test-task, and its figure."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ __all__ = ["PLAIN", "SCAML", "DemoResult", "Progress", "draw", "in_words", "run_
 SCAML, PLAIN = "ScaML-GP", "plain GP"
 
 Progress = Callable[[str, int, int], None]
-"""Told what comes next, how many steps are done, and out of how many."""
+"""Called with what is done next, the number of finished steps, and the number of all steps."""
 
-# Okabe and Ito's colours, which colour-blind eyes tell apart; the marks do the same in grey.
+# Colours of Okabe and Ito, which colour-blind readers can tell apart; markers do so in black and white.
 _COLOURS = {SCAML: "#0072B2", PLAIN: "#D55E00"}
 _MARKS = {SCAML: "o", PLAIN: "s"}
 _WEIGHTS_COLOUR = "#009E73"
-_LEAST_DRAWN = 1e-6  # a logarithmic axis has no zero
-_MOST_LABELLED = 16  # more bars than this leave no room for a number each
+_LEAST_DRAWN = 1e-6  # a logarithmic axis has no 0
+_MOST_LABELLED = 16  # more bars leave no room for numbers
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class DemoResult:
         family: The family of all tasks.
         seed: The seed of the run.
         regrets: Simple regret after every evaluation, by method, in the units of the function.
-        weights: What ScaML-GP learned by the last evaluation, by meta-task.
+        weights: The weights of ScaML-GP after the last evaluation, by meta-task.
     """
 
     family: Family
@@ -59,14 +59,14 @@ def run_demo(
     tasks: int = 8,
     progress: Progress | None = None,
 ) -> DemoResult:
-    """Maximize one function twice: with the meta-data, and without.
+    """Maximize one function twice: with the meta-data, and without them.
 
     The i-th evaluations of both methods get the same noise and the same seed.
 
     Args:
-        family: Meta-tasks and test-task are drawn from it.
-        seed: Decides everything.
-        evaluations: Evaluations of the test-task by each method.
+        family: The family from which meta-tasks and test-task are drawn.
+        seed: Decides everything random.
+        evaluations: The number of evaluations of the test-task per method.
         tasks: M, the number of meta-tasks.
         progress: Called before every step and once at the end.
     """
@@ -92,7 +92,7 @@ def run_demo(
         return task
 
     ours = optimize(SCAML, prior, 1)
-    # With the same acquisition function: what differs is the past.
+    # With the same acquisition function, so that only the past differs.
     without = GPBO(sqrt_beta=prior.method.sqrt_beta).meta_fit(meta, seed=seed)
     plain = optimize(PLAIN, without, 1 + evaluations)
     weights = prior.condition(ours, seed=seeds[-1]).weights.tolist()
@@ -106,20 +106,20 @@ def run_demo(
 
 
 def in_words(weight: float) -> str:
-    """A weight to two digits that tells 0, which drops the task, from little."""
+    """A weight with two digits; exactly 0, which drops the task, is shown differently from almost 0."""
     return "0" if weight == 0 else f"{weight:.2f}" if abs(weight) >= 0.005 else "≈ 0"
 
 
 def _regret(function: Function, task: Task) -> tuple[float, ...]:
     """r_n = max f - max_{i <= n} f(x_i), of values without noise."""
     best = function(task.X).cummax(0).values
-    # The maximum is known to rounding, and so is a point that hits it.
+    # The maximum is known up to rounding only, so the best value may lie above it.
     regret: tuple[float, ...] = tuple((function.maximum - best).clamp_min(0.0).tolist())
     return regret
 
 
 def draw(result: DemoResult, path: Path) -> None:
-    """Draw both regret curves and the weights as a PNG file, whole or not at all."""
+    """Draw both regret curves and the weights into a PNG file, which is written whole or not at all."""
     figure = Figure(figsize=(10.0, 4.2), dpi=150, layout="constrained")
     FigureCanvasAgg(figure)
     left, right = figure.subplots(1, 2, width_ratios=(3, 2))
@@ -150,7 +150,7 @@ def _draw_regrets(axes: Axes, result: DemoResult) -> None:
     axes.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 5, 10]))
     axes.grid(which="major", color="0.88")
     axes.spines[["top", "right"]].set_visible(False)
-    # Above the curves, which may run anywhere.
+    # Above the axes: the curves may be anywhere inside.
     axes.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), borderaxespad=0.1, ncols=2, frameon=False)
 
 
@@ -158,7 +158,7 @@ def _draw_weights(axes: Axes, result: DemoResult) -> None:
     bars = axes.barh(list(result.weights), list(result.weights.values()), color=_WEIGHTS_COLOUR)
     if len(result.weights) <= _MOST_LABELLED:
         axes.bar_label(bars, fmt=in_words, padding=3)
-    # The bars' own margins would leave no room for their numbers.
+    # Leave room for the numbers behind the bars.
     axes.set_xlim(0.0, 1.15 * max(*result.weights.values(), 1e-3))
     axes.invert_yaxis()
     axes.set_xlabel("learned weight")

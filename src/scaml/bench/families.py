@@ -1,11 +1,11 @@
 r"""The synthetic families of the paper's appendix: Branin, Hartmann 3 and Hartmann 6.
 
-Every family is a classic benchmark function, minimized, whose parameters are drawn at random. The
-library maximizes and lives in the unit cube, so that both are turned over here: a `Function` takes
-unit-cube coordinates and its larger values are better.
+A family is a classic benchmark function with random parameters. The classic functions are minimized
+over a box. The library maximizes over the unit cube, so a `Function` changes the sign and takes
+unit-cube coordinates.
 
-The Branin function is $a (x_2 - b x_1^2 + c x_1 - r)^2 + s (1 - t) \cos x_1 + s$; the paper's formula
-lost the square in print.
+The Branin function is $a (x_2 - b x_1^2 + c x_1 - r)^2 + s (1 - t) \cos x_1 + s$; the paper's
+formula lacks the square.
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ from scaml.tasks.task import Task
 
 __all__ = ["FAMILIES", "Family", "Function"]
 
-# Random numbers for one purpose are no use for another: a test-task drawn by the seed of the meta-data
-# must not be the first meta-task.
+# Every purpose has random numbers of its own: with the same seed, the test-task must not be the first
+# meta-task.
 _FUNCTION, _META_DATA = 0, 1
 
 
 @dataclass(frozen=True)
 class Family:
-    """Functions of one formula whose parameters are uniform in their ranges.
+    """Functions of one formula, whose parameters are drawn uniformly from their ranges.
 
     Args:
-        name: Its key in `FAMILIES`.
-        title: Its name in figures.
-        d: Number of coordinates.
-        noise: Standard deviation of the observation noise.
-        points: Points of a meta-task in the paper's figures.
-        low: Smallest value of every parameter.
-        high: Largest value of every parameter.
+        name: The key of the family in `FAMILIES`.
+        title: The name of the family in figures.
+        d: The number of coordinates.
+        noise: The standard deviation of the observation noise.
+        points: The number of points per meta-task in the paper's figures.
+        low: The smallest value of every parameter.
+        high: The largest value of every parameter.
         formula: Maps `n x d` unit-cube coordinates and the parameters to n values, SMALLER is better.
 
     Examples:
@@ -62,7 +62,7 @@ class Family:
     formula: Callable[[Tensor, tuple[float, ...]], Tensor] = field(repr=False)
 
     def draw(self, seed: int | np.random.Generator) -> Function:
-        """A function of the family.
+        """Draw a function of the family.
 
         Args:
             seed: Decides the parameters; a generator is advanced.
@@ -71,11 +71,13 @@ class Family:
         return Function(self, tuple(drawn.tolist()))
 
     def meta_data(self, tasks: int, points: int, seed: int | np.random.Generator) -> MetaData:
-        """Meta-tasks with noisy values at uniform points; a task does not depend on how many follow.
+        """Draw meta-tasks with noisy values at uniform points.
+
+        The first tasks do not depend on how many follow.
 
         Args:
             tasks: M, the number of meta-tasks.
-            points: N_m, the number of points of each.
+            points: N_m, the number of points per task.
             seed: Decides functions, points and noise; a generator is advanced.
         """
         check_integer(tasks, "The number of meta-tasks", least=1)
@@ -95,8 +97,8 @@ class Function:
     """One function of a family, to be maximized over the unit cube, without noise.
 
     Args:
-        family: Where it is from.
-        parameters: The paper's (a, b, c, r, s, t) of Branin, (α_1, ..., α_4) of Hartmann.
+        family: The family of the function.
+        parameters: (a, b, c, r, s, t) of Branin, or (α_1, ..., α_4) of Hartmann, as in the paper.
     """
 
     family: Family

@@ -1,4 +1,4 @@
-"""The paper's grids of hyperparameters, and the rows of a grid that a table has."""
+"""The paper's grids of hyperparameters, and which rows of a grid a table has."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 __all__ = ["GRIDS", "Grid", "kept_rows", "ranks"]
 
 Grid = dict[str, tuple[float, ...]]
-"""The values of every parameter in rising order; rows of a grid run through the last one fastest."""
+"""The values of every parameter in rising order. Row by row, the last parameter changes fastest."""
 
-# Of the larger grids a fixed random part is trained.
+# Of larger grids, only a fixed random part was trained.
 _MOST_ROWS, _KEPT_ROWS, _SEED = 2000, 1000, 0
 
 
@@ -38,11 +38,11 @@ GRIDS: dict[str, Grid] = {
         "reg_lambda": _powers(-10, 10, 10, 2),
     },
 }
-"""The appendix's search spaces of the models that we train ourselves."""
+"""The search spaces of the paper's appendix, for the models of scaml's own tables."""
 
 
 def kept_rows(grid: Grid) -> NDArray[np.int64]:
-    """Numbers of the rows that a table of the grid has: all, or a fixed random 1000 of many."""
+    """The numbers of the grid's rows that a table has: all, or a fixed random 1000 of a large grid."""
     size = math.prod(map(len, grid.values()))
     if size <= _MOST_ROWS:
         return np.arange(size)
@@ -50,5 +50,5 @@ def kept_rows(grid: Grid) -> NDArray[np.int64]:
 
 
 def ranks(grid: Grid, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-    """`n x d`: which value every parameter has in the rows, by its rank from 0."""
+    """`n x d`: the rank, from 0, of every parameter's value in the rows."""
     return np.stack(np.unravel_index(rows, tuple(map(len, grid.values()))), axis=1)

@@ -18,10 +18,12 @@ _PACKAGES = ("scaml", "torch", "botorch", "gpytorch", "numpy")
 
 
 def provenance(command: Sequence[str]) -> dict[str, Any]:
-    """What made the results; ask before the work, not after it.
+    """The command, the revision of scaml and the versions of packages that make results.
+
+    Call it before the work: somebody may edit the code meanwhile.
 
     Args:
-        command: Its words.
+        command: The words of the command.
     """
     source = Path(__file__).parents[1]
     revision = _git(source, "rev-parse", "--short", "HEAD")
@@ -35,13 +37,13 @@ def provenance(command: Sequence[str]) -> dict[str, Any]:
 
 
 def note(folder: Path, entry: dict[str, Any]) -> None:
-    """Add a line to the folder's history."""
+    """Add a line to the history of a folder of results."""
     with (folder / _FILE).open("a", encoding="utf-8") as file:
         file.write(json.dumps(entry) + "\n")
 
 
 def _git(folder: Path, *words: str) -> str | None:
-    """Git's answer; None where the package is installed and not checked out."""
+    """Git's answer, or None if the package was installed and not checked out."""
     command = ["git", "-C", str(folder), *words]
     try:
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()

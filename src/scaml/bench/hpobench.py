@@ -1,7 +1,7 @@
 """HPOBench's own tables, for a user who has its folder of Parquet files.
 
 The folder holds `<model>/<task>/<model>_<task>_data.parquet.gzip`, as HPOBench unpacks them. A row of a
-file is one training: the configuration, the fidelity, the seed, and in `result` what was measured.
+file is one training: the configuration, the fidelity, the seed, and in `result` the measured values.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _NETWORK: Grid = {
     "width": _WIDTHS,
 }
 _GRIDS = {**GRIDS, "nn": _NETWORK}
-# The highest of every model, which are HPOBench's defaults and those of the paper.
+# The highest fidelities of every model; HPOBench has them as defaults, and the paper uses them.
 _FIDELITIES: dict[str, dict[str, float]] = {
     "svm": {"subsample": 1.0},
     "lr": {"iter": 1000.0, "subsample": 1.0},
@@ -41,9 +41,9 @@ _FIDELITIES: dict[str, dict[str, float]] = {
     "xgb": {"n_estimators": 2000.0, "subsample": 1.0},
     "nn": {"iter": 243.0, "subsample": 1.0},
 }
-# HPOBench's look-up answers 1 - accuracy on validation data; a file without scores has it as it is.
+# HPOBench returns 1 - accuracy on validation data; a file without accuracies has this loss itself.
 _ACCURACY, _LOSS = "result.info.val_scores.acc", "result.function_value"
-_SAME_VALUE = 1e-4  # The files have single precision, and neighbours on a grid differ far more.
+_SAME_VALUE = 1e-4  # relative; the files have single precision, and values of a grid differ far more
 
 
 def parse(name: str) -> TableProblem:
@@ -51,17 +51,17 @@ def parse(name: str) -> TableProblem:
     path = Path(name.removeprefix(_PREFIX)).expanduser()
     if not name.startswith(_PREFIX) or not path.name:
         raise SettingError(
-            f"{name!r} names no table of HPOBench's; write {_PREFIX}FOLDER/MODEL, with a model of "
+            f"{name!r} is not a table of HPOBench; write {_PREFIX}FOLDER/MODEL, where MODEL is one of "
             f"{', '.join(_GRIDS)}."
         )
     return problem(path.parent, path.name)
 
 
 def problem(folder: Path, model: str) -> TableProblem:
-    """The paper's problem on HPOBench's table, or as much of it as the folder has.
+    """The paper's problem on HPOBench's table, with as many tasks and rows as the folder has.
 
     Args:
-        folder: What HPOBench calls TabularData: one folder a model, in it one a task.
+        folder: HPOBench's folder TabularData: one folder per model, with one folder per task.
         model: "svm", "lr", "rf", "xgb" or "nn".
     """
     folder = Path(folder)
@@ -83,12 +83,12 @@ def problem(folder: Path, model: str) -> TableProblem:
 
 @lru_cache(maxsize=2)
 def load(folder: Path, model: str) -> Table:
-    """HPOBench's table of a model at the highest fidelity, by the mean over all seeds.
+    """HPOBench's table of a model at the highest fidelity; losses are means over all seeds.
 
-    It has all tasks in the folder, and the rows of the grid that all of them have.
+    The table has all tasks of the folder, and those rows of the grid that every task has.
 
     Args:
-        folder: What HPOBench calls TabularData: one folder a model, in it one a task.
+        folder: HPOBench's folder TabularData: one folder per model, with one folder per task.
         model: "svm", "lr", "rf", "xgb" or "nn".
 
     Raises:
@@ -103,7 +103,7 @@ def load(folder: Path, model: str) -> Table:
     if len(files) < 2:
         raise SavedFileError(
             f"{str(folder / model)!r} has {len(files)} files TASK/{model}_TASK_data.parquet.gzip, but "
-            f"a test-task and a meta-task are needed; unpack HPOBench's {model}.zip there."
+            f"a test-task and a meta-task are needed; unpack {model}.zip of HPOBench there."
         )
     means = [_means(file, model) for file in files.values()]
     rows = sorted(set(means[0]).intersection(*means[1:]))
@@ -118,12 +118,12 @@ def load(folder: Path, model: str) -> Table:
 
 
 def _files(folder: Path, model: str) -> dict[str, Path]:
-    """The files by the names of their tasks, which are numbers, in rising order."""
+    """The files by the names of their tasks; the names are numbers, and are sorted as such."""
     for needed in (folder, folder / model):
         if not needed.is_dir():
             raise SettingError(
                 f"There is no folder {str(needed)!r}; give the folder of HPOBench's tables, which has "
-                f"a folder {model!r} with one folder a task."
+                f"a folder {model!r} with one folder per task."
             )
     tasks = sorted((entry.name for entry in (folder / model).iterdir()), key=lambda t: (len(t), t))
     files = {task: folder / model / task / f"{model}_{task}_data.parquet.gzip" for task in tasks}
@@ -171,7 +171,7 @@ def _read(file: Path, names: list[str]) -> dict[str, NDArray[np.float64]]:
         parquet: Any = import_module("pyarrow.parquet")
     except ModuleNotFoundError as error:
         raise SettingError(
-            "HPOBench's tables are read by the package pyarrow, which is not installed; run "
+            "HPOBench's tables are read with the package pyarrow, which is not installed; run "
             "pip install 'scaml[bench]'."
         ) from error
     try:

@@ -1,4 +1,4 @@
-"""The largest value of a smooth function on the unit cube, to the last digits that matter."""
+"""The largest value of a smooth function on the unit cube."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from scaml.gp.minimize import minimize
 
 __all__ = ["largest"]
 
-# Enough that every hill of every function, Hartmann 6 included, has starts on its slopes.
+# Enough that every local maximum of every function, also of Hartmann 6, has starts nearby.
 _RAW_POINTS = 4096
 _STARTS = 256
-_TOLERANCE = 1e-13  # of the range of the raw values
+_TOLERANCE = 1e-13  # as a share of the range of the raw values
 
 
 def largest(function: Callable[[Tensor], Tensor], d: int) -> float:
@@ -31,7 +31,7 @@ def largest(function: Callable[[Tensor], Tensor], d: int) -> float:
         return value.detach(), slope
 
     lower, upper = torch.zeros(d, dtype=torch.float64), torch.ones(d, dtype=torch.float64)
-    # Every start is a group of its own: none may leave early because another leads.
+    # Every start is a group of its own: no search ends early because another is ahead.
     alone = torch.arange(_STARTS)
     found = minimize(objective, starts, lower, upper, alone, same_basin=0.0, tolerance=_TOLERANCE)
     return float(function(found.x).max())

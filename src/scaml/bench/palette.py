@@ -1,7 +1,7 @@
-"""How figures look: one colour, marker and line style a method, the same in every figure.
+"""How figures look: every method has its own colour, marker and line style, the same in every figure.
 
-The colours are Okabe and Ito's, extended by Tol's, so that colour-blind eyes tell them apart; markers
-and line styles do the same in grey. Sizes are those of the printed page.
+The colours are those of Okabe and Ito, extended by those of Tol, which colour-blind readers can tell
+apart; markers and line styles do the same in black and white. Sizes are those of the printed page.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ PAGE = {"column": 3.3, "text": 6.75}
 _DPI = 300
 
 Dashes = str | tuple[float, tuple[float, ...]]
-"""A line style of matplotlib's: a name, or an offset and the lengths of strokes and gaps."""
+"""A line style of matplotlib: a name, or an offset and the lengths of strokes and gaps."""
 
 
 @dataclass(frozen=True)
@@ -35,12 +35,12 @@ class Look:
     """How the lines of a method are drawn.
 
     Args:
-        colour: As #rrggbb.
-        marker: One of matplotlib's.
-        linestyle: One of matplotlib's.
-        label: The method's name in legends.
-        width: Of the line, in points.
-        zorder: Lines of a larger one lie on top.
+        colour: The colour as #rrggbb.
+        marker: A marker of matplotlib.
+        linestyle: A line style of matplotlib.
+        label: The name of the method in legends.
+        width: The width of the line, in points.
+        zorder: A line with a larger number is drawn above the others.
     """
 
     colour: str
@@ -58,7 +58,7 @@ class Look:
             "color": self.colour,
             "marker": self.marker,
             "markersize": _SIZES.get(self.marker, 1.0) * (2.3 + self.width),
-            # A light edge keeps markers apart where lines meet; a mark of strokes is all edge.
+            # A white edge separates markers where lines meet; a marker of strokes is only edge.
             "markeredgecolor": self.colour if stroke else "white",
             "markeredgewidth": 0.8 if stroke else 0.3,
             "linestyle": self.linestyle,
@@ -68,7 +68,7 @@ class Look:
 
 
 _STROKES = "x+1234|"
-# Some of matplotlib's markers look smaller than others of their size.
+# Some markers of matplotlib look smaller than others of the same size.
 _SIZES = {"*": 1.8, "d": 1.3, "P": 1.2, "X": 1.2, **dict.fromkeys("+1234|", 1.5)}
 
 METHODS: dict[str, Look] = {
@@ -88,17 +88,17 @@ METHODS: dict[str, Look] = {
 }
 """The looks of the known methods, in the order of legends."""
 
-# Seven more of Tol's. They are fewer than names, so that two foreign methods may share one.
+# Seven more colours of Tol. Two unknown methods may share one.
 _FOREIGN_COLOURS = ("#44AA99", "#AA4499", "#997700", "#6699CC", "#994455", "#999933", "#CC6677")
 _FOREIGN_MARKERS = ("p", "h", "+", "1", "2", "3", "4", "|")
 _FOREIGN_LINES: tuple[Dashes, ...] = ("-", "--", "-.", (0.0, (8.0, 1.5, 1.0, 1.5, 1.0, 1.5)))
 
 
 def look(method: str) -> Look:
-    """The look of a method; that of a foreign one follows from its name alone.
+    """The look of a method; the look of an unknown method follows from its name alone.
 
     Args:
-        method: A key of `METHODS`, or a place such as "./mine.py:Mine", whose label is the class.
+        method: A key of `METHODS`, or file and class such as "./mine.py:Mine"; the class is the label.
 
     Examples:
         >>> look("gpbo").label, look("./mine.py:Mine").label
@@ -116,14 +116,14 @@ def look(method: str) -> Look:
 
 
 def in_order(methods: Iterable[str]) -> list[str]:
-    """Every method once: the known ones in their fixed order, then the others by name."""
+    """Every method once: known methods in their fixed order, then the others by name."""
     chosen = set(methods)
     return [method for method in METHODS if method in chosen] + sorted(chosen - METHODS.keys())
 
 
 @contextmanager
 def style() -> Iterator[None]:
-    """Matplotlib's own settings, whatever the user's are, with text and lines for the printed page."""
+    """Draw with matplotlib's defaults, not the user's, and with text and lines for the printed page."""
     with rc_context():
         rcdefaults()
         rcParams.update(
@@ -149,19 +149,19 @@ def style() -> Iterator[None]:
 
 
 def tidy(axes: Axes) -> None:
-    """A faint grid, and no frame where there is no axis."""
+    """Draw a faint grid, and no frame on the top and on the right."""
     axes.grid(which="major", color="0.9", linewidth=0.4)
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
 
 
 def write(figure: Figure, folder: Path, name: str) -> list[Path]:
-    """Write `name`.png and `name`.pdf into a folder, each whole or not at all; returns their paths."""
+    """Write `name`.png and `name`.pdf, each whole or not at all, and return their paths."""
     folder.mkdir(parents=True, exist_ok=True)
     paths = []
     for kind in ("png", "pdf"):
         path = folder / f"{name}.{kind}"
-        # The time of writing would make equal figures differ.
+        # Without the time of writing, equal figures are equal files.
         metadata = {"CreationDate": None} if kind == "pdf" else None
         with style(), replacing(path) as draft:
             figure.savefig(draft, format=kind, dpi=_DPI, metadata=metadata)

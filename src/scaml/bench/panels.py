@@ -16,14 +16,14 @@ from numpy.typing import NDArray
 
 from scaml.bench.palette import PAGE, in_order, look, style, tidy
 
-__all__ = ["Curve", "Grid", "Panel", "page"]
+__all__ = ["Curve", "Grid", "Panel", "page", "without_gaps", "wrapped"]
 
 Array = NDArray[np.float64]
 
-# Inches: the height of a row by the number of columns, and what a legend takes.
+# In inches: the height of a row by the number of columns, and the sizes of parts of a legend.
 _HEIGHTS = {1: 2.15, 2: 2.05, 3: 1.7, 4: 1.6, 5: 1.55}
 _LEGEND_LINE, _LEGEND_HANDLE, _LEGEND_LETTER = 0.14, 0.45, 0.056
-_MOST_DECADES = 8.0  # of an axis: what lies below them is as good as 0
+_MOST_DECADES = 8.0  # of an axis; smaller regrets are drawn at its lower edge
 _MOST_LABELS = 6  # of the y axis
 _MARKERS = 5  # of a long line
 
@@ -33,11 +33,11 @@ class Curve:
     """A method's mean and standard error over runs.
 
     Args:
-        method: Its name in the results.
-        x: Where.
-        mean: At every x.
-        error: At every x; NaN where there is a single run.
-        runs: Number of runs at every x.
+        method: The name of the method in the results.
+        x: The places of the means.
+        mean: The mean at every x.
+        error: The standard error at every x; NaN where there is a single run.
+        runs: The number of runs at every x.
     """
 
     method: str
@@ -48,7 +48,7 @@ class Curve:
 
     @classmethod
     def of(cls, method: str, x: Sequence[int], samples: Sequence[Array]) -> Curve:
-        """From the values of all runs at every x."""
+        """The curve of the values of all runs at every x."""
         errors = [
             float(values.std(ddof=1)) / sqrt(len(values)) if len(values) > 1 else np.nan
             for values in samples
@@ -63,12 +63,13 @@ class Panel:
 
     Args:
         group: Panels of one group have the same limits of y.
-        title: First line above the axes.
-        details: Second line.
-        x_label: Below the axes.
-        y_label: Left of the axes.
-        curves: In any order.
-        doubling: Whether x is an amount that doubles, with a tick at every value, or counts steps.
+        title: The first line above the axes.
+        details: The second line.
+        x_label: The label below the axes.
+        y_label: The label left of the axes.
+        curves: The lines, in any order.
+        doubling: True if x is an amount that doubles, with a tick at every value; False if x counts
+            evaluations.
     """
 
     group: str
@@ -84,13 +85,27 @@ Grid = Sequence[Sequence[Panel | None]]
 """Rows of panels, of equal length; None leaves a place empty."""
 
 
+def wrapped(panels: Sequence[Panel | None], columns: int) -> Grid:
+    """The panels in rows of so many columns; the last row may be shorter."""
+    return [panels[i : i + columns] for i in range(0, len(panels), columns)]
+
+
+def without_gaps(grid: Grid) -> Grid:
+    """The grid without empty rows and columns; short rows are filled up with None."""
+    rows = [list(row) for row in grid if any(row)]
+    width = max(map(len, rows), default=0)
+    padded = [row + [None] * (width - len(row)) for row in rows]
+    kept = [j for j in range(width) if any(row[j] for row in padded)]
+    return [[row[j] for j in kept] for row in padded]
+
+
 def page(grid: Grid) -> Figure:
-    """All panels of a grid at their printed size, above one legend."""
+    """All panels of a grid at their printed size, with one legend below them."""
     panels = [panel for row in grid for panel in row if panel]
     methods = in_order(curve.method for panel in panels for curve in panel.curves)
     limits = {panel.group: _limits(p for p in panels if p.group == panel.group) for panel in panels}
     columns = len(grid[0])
-    # The numbers of runs, where they differ, go into the titles, which are narrow on many columns.
+    # If the numbers of runs differ, they go into the titles, which are narrow on many columns.
     differ, apart = len({_runs(panel) for panel in panels}) > 1, "\n" if columns > 3 else ", "
     width = PAGE["column"] if columns == 1 else PAGE["text"]
     labels = _labels(methods)
@@ -123,12 +138,12 @@ def page(grid: Grid) -> Figure:
 
 
 def _plain(text: str) -> str:
-    """Text that matplotlib does not take for a formula."""
+    """The text with its dollar signs escaped: matplotlib would read a formula between two of them."""
     return text.replace("$", r"\$")
 
 
 def _runs(*panels: Panel) -> str:
-    """How many, in words."""
+    """The number of runs, in words."""
     counts = [n for panel in panels for curve in panel.curves for n in curve.runs]
     fewest, most = min(counts), max(counts)
     if fewest < most:
@@ -137,7 +152,7 @@ def _runs(*panels: Panel) -> str:
 
 
 def _note(panels: Sequence[Panel], limits: dict[str, tuple[float, float]]) -> str:
-    """What lines and bands are."""
+    """The sentence that says what lines and bands are."""
     runs = _runs(*panels)
     note = runs if runs == "1 run" else f"mean and standard error of {runs}"
     if any((curve.mean < limits[panel.group][0]).any() for panel in panels for curve in panel.curves):
@@ -146,7 +161,7 @@ def _note(panels: Sequence[Panel], limits: dict[str, tuple[float, float]]) -> st
 
 
 def _limits(panels: Iterable[Panel]) -> tuple[float, float]:
-    """Of y: all positive means and what their bands add above, but not too many decades."""
+    """Limits of y that show all positive means and the upper edges of their bands, up to 8 decades."""
     curves = [curve for panel in panels for curve in panel.curves]
     means = np.concatenate([curve.mean for curve in curves])
     tops = np.concatenate([curve.mean + np.nan_to_num(curve.error) for curve in curves])
@@ -154,7 +169,7 @@ def _limits(panels: Iterable[Panel]) -> tuple[float, float]:
         return 0.1, 1.0
     high = float(tops.max())
     low = max(float(means[means > 0.0].min()), high * 10.0**-_MOST_DECADES)
-    # A line needs room above and below, even if it is flat.
+    # Leave room above and below, also if the line is flat.
     margin = (high / low) ** 0.05 * 1.05
     return low / margin, high * margin
 
@@ -162,10 +177,10 @@ def _limits(panels: Iterable[Panel]) -> tuple[float, float]:
 def _draw(axes: Axes, panel: Panel, limits: tuple[float, float], methods: Sequence[str]) -> None:
     for curve in panel.curves:
         seen, x = look(curve.method), np.array(curve.x)
-        # A logarithmic axis has no zero.
+        # A logarithmic axis has no 0.
         line = np.maximum(curve.mean, limits[0])
         every = max(1, ceil(len(x) / _MARKERS))
-        # Each method's markers begin elsewhere, so that they do not hide each other where lines meet.
+        # The markers of each method begin elsewhere, so they do not hide each other.
         first = methods.index(curve.method) * every // len(methods)
         axes.plot(x, line, **seen.line, markevery=(first, every))
         lower = np.maximum(curve.mean - curve.error, limits[0])
@@ -186,7 +201,7 @@ def _draw(axes: Axes, panel: Panel, limits: tuple[float, float], methods: Sequen
 
 
 def _label_values(axes: Axes, values: Sequence[int]) -> None:
-    """A tick at every value on a logarithmic x axis, with a number where there is room for one."""
+    """Put a tick at every value of a logarithmic x axis, and a number where there is room."""
     axes.set_xscale("log", base=2)
     axes.xaxis.set_major_locator(FixedLocator(values))
     axes.xaxis.set_minor_locator(NullLocator())
@@ -200,7 +215,7 @@ def _label_values(axes: Axes, values: Sequence[int]) -> None:
 
 
 def _label_logarithms(axes: Axes, low: float, high: float) -> None:
-    """Ticks of y: round numbers if they are few, else powers of ten."""
+    """Label y with round numbers (1, 2, 5, 10, ...) if they are few, else with powers of ten."""
     decades = range(floor(log10(low)), ceil(log10(high)))
     powers = [10.0**k for k in range(ceil(log10(low)), floor(log10(high)) + 1)]
     round_ones = [digit * 10.0**k for k in decades for digit in (1, 2, 5)]
@@ -228,7 +243,7 @@ def _number(value: float, _position: int | None = None) -> str:
 
 
 def _labels(methods: Sequence[str]) -> list[str]:
-    """Names for the legend; two foreign classes of one name are told apart by their files."""
+    """Names for the legend; two classes of the same name get their files in front."""
     short = [look(method).label for method in methods]
     return [
         _plain(label if short.count(label) == 1 else method)
@@ -237,7 +252,7 @@ def _labels(methods: Sequence[str]) -> list[str]:
 
 
 def _legend_rows(labels: Sequence[str], width: float) -> int:
-    """As few as fit the width."""
+    """The smallest number of rows that fits the width."""
     for rows in range(1, len(labels)):
         columns = ceil(len(labels) / rows)
         longest = [max(map(len, labels[j::columns])) for j in range(columns)]
@@ -249,7 +264,7 @@ def _legend_rows(labels: Sequence[str], width: float) -> int:
 def _legend(
     figure: Figure, methods: Sequence[str], labels: Sequence[str], rows: int, note: str
 ) -> None:
-    """One line a method, row by row, in the order of `methods`."""
+    """Draw one entry per method, row by row, in the order of `methods`."""
     columns = ceil(len(methods) / rows)
     # Matplotlib fills legends column by column.
     order = [i for first in range(columns) for i in range(first, len(methods), columns)]

@@ -1,4 +1,4 @@
-"""The problems of the study by name, all behind one interface: families of functions, and tables."""
+"""The problems by name, all with the same interface: families of functions, and tables."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ from scaml.tasks.task import Task
 __all__ = ["PROBLEMS", "FamilyProblem", "Instance", "Problem", "TableProblem", "problem"]
 
 _SAME_ROW = 1e-9
-# Of the random numbers of a run, those of the choice of tasks and rows, and of the evaluations' noise;
-# 0 and 1 are those of a family's functions and meta-data.
+# Streams of random numbers of a run: one for the choice of tasks and rows of a table, one for the noise
+# of the evaluations. 0 and 1 are those of a family's functions and meta-data.
 _TABLE, _NOISE = 2, 3
 
 
 @dataclass(frozen=True, eq=False)
 class Instance:
-    """What one run of the study is about: the same for all methods.
+    """Past and test-task of one run, the same for all methods.
 
     Args:
         meta: The meta-data.
-        function: The test-task's values without noise at `n x d` points, larger is better.
-        maximum: The largest of them.
-        noise: The standard deviation of what is added to an observation.
-        candidates: `n x d` table to choose from, or None for the unit cube.
-        span: Of a table, how far the largest value is above the smallest.
+        function: The values of the test-task without noise at `n x d` points; larger is better.
+        maximum: The largest value.
+        noise: The standard deviation of the observation noise.
+        candidates: The `n x d` table to choose from, or None for the unit cube.
+        span: The largest value of a table minus the smallest one; None for functions.
     """
 
     meta: MetaData
@@ -54,15 +54,15 @@ class Instance:
 
 @dataclass(frozen=True)
 class Problem(ABC):
-    """Where the runs of a benchmark are drawn from.
+    """A benchmark, of which every run is drawn at random.
 
     Args:
-        name: Its name on the command line.
-        title: Its name in figures.
-        d: Number of parameters.
+        name: The name on the command line.
+        title: The name in figures.
+        d: The number of parameters.
         meta_tasks: M of the paper's figure.
         points: N_m of the paper's figure.
-        evaluations: Evaluations of the test-task in the paper's figure.
+        evaluations: The number of evaluations of the test-task in the paper's figure.
     """
 
     name: str
@@ -75,23 +75,23 @@ class Problem(ABC):
     @property
     @abstractmethod
     def most_meta_tasks(self) -> int | None:
-        """How many there can be; None for any number."""
+        """The largest possible M; None if there is no limit."""
 
     @property
     @abstractmethod
     def most_points(self) -> int | None:
-        """How many a meta-task, and how many evaluations, there can be; None for any number."""
+        """The largest possible N_m and number of evaluations; None if there is no limit."""
 
     @abstractmethod
     def _draw(self, run: int, meta_tasks: int, points: int) -> Instance: ...
 
     def draw(self, run: int, *, meta_tasks: int | None = None, points: int | None = None) -> Instance:
-        """What the run of this number is about.
+        """Draw past and test-task of one run.
 
         Args:
-            run: Decides everything random.
+            run: The number of the run, which decides everything random.
             meta_tasks: M, the number of meta-tasks; the paper's by default.
-            points: N_m, the points of each; the paper's by default.
+            points: N_m, the number of points per meta-task; the paper's by default.
         """
         meta_tasks = self.meta_tasks if meta_tasks is None else meta_tasks
         points = self.points if points is None else points
@@ -99,7 +99,7 @@ class Problem(ABC):
         return self._draw(check_seed(run), meta_tasks, points)
 
     def check(self, meta_tasks: int, points: int, evaluations: int = 1) -> None:
-        """Refuse numbers that the problem does not have."""
+        """Refuse numbers that are larger than the problem allows."""
         for what, number, least, most in (
             ("meta-tasks", meta_tasks, 1, self.most_meta_tasks),
             ("points of a meta-task", points, 2, self.most_points),
@@ -113,7 +113,7 @@ class Problem(ABC):
                 )
 
     def noise_of(self, run: int, evaluations: int, deviation: float) -> list[float]:
-        """What is added to the observations of a run: the same for all methods."""
+        """The noise of every observation of a run, the same for all methods."""
         draws = np.random.default_rng([_NOISE, run]).standard_normal(evaluations)
         noise: list[float] = (deviation * draws).tolist()
         return noise
@@ -141,13 +141,13 @@ class FamilyProblem(Problem):
 
 @dataclass(frozen=True)
 class TableProblem(Problem):
-    """The tasks of a table: algorithm 2 of the appendix.
+    """Tasks of a table, drawn by algorithm 2 of the paper's appendix.
 
     Args:
-        tasks: Number of tasks of the table, known without reading it.
-        rows: Number of its rows.
+        tasks: The number of tasks of the table, known without reading it.
+        rows: The number of rows of the table.
         table: Reads the table.
-        test_task: The name of the test-task; None draws one for each run.
+        test_task: The name of the test-task; None draws one for every run.
     """
 
     tasks: int
@@ -191,13 +191,16 @@ def _look_up(table: Tensor, values: Tensor, X: Any) -> Tensor:
 
 
 def problem(name: str) -> Problem:
-    """A problem by its name, or a refusal that says which one was probably meant.
+    """Find a problem by its name.
 
     Args:
         name: One of `PROBLEMS`, or "hpobench:FOLDER/MODEL" for HPOBench's own tables in a folder.
+
+    Raises:
+        SettingError: If there is no such problem. The message names the most similar one.
     """
     if name.startswith("hpobench:"):
-        from scaml.bench import hpobench  # it makes problems, and needs pyarrow
+        from scaml.bench import hpobench  # it imports this module, and needs pyarrow
 
         return hpobench.parse(name)
     if name not in PROBLEMS:

@@ -1,8 +1,11 @@
-"""Results in Parquet files, whole or not at all: one row an evaluation.
+"""Results in Parquet files, one row per evaluation; a file is written whole or not at all.
 
-A folder of results has one folder a setting. A finished unit is one small file,
-`<method>-<run>.parquet`; when a command has finished, the files of a setting are packed into
-`all.parquet`. A unit is there if either has it, so that a process may be killed at any moment.
+A folder of results has one folder per setting. A finished run is one small file,
+`<method>-<run>.parquet`. At the end of a command the files of a setting are packed into
+`all.parquet`. A run counts as stored if either file has it, so a process may be killed at any moment.
+
+Files may lack the columns of `OPTIONAL`: tables and figures do not need them, and results that are kept
+for long are much smaller without them.
 """
 
 from __future__ import annotations
@@ -24,7 +27,7 @@ from scaml.bench.single_run import Row
 from scaml.common.files import DRAFTS, replacing
 from scaml.errors import SavedFileError, SettingError
 
-__all__ = ["Results", "check_same", "done", "in_use", "read"]
+__all__ = ["OPTIONAL", "Results", "check_same", "done", "in_use", "read", "stored_settings"]
 
 _SCHEMA = pa.schema(
     [
@@ -45,11 +48,14 @@ _SCHEMA = pa.schema(
         ("weights", pa.list_(pa.float32())),
     ]
 )
+OPTIONAL = ("x", "y", "value", "weights")
+"""Columns that a file may lack; they are read as null."""
+
 _SETTING, _PACKED, _DAMAGED = "setting.json", "all.parquet", ".damaged"
 _ORDER = [("method", "ascending"), ("run", "ascending"), ("step", "ascending")]
 
 Key = tuple[str, int]
-"""A method's name and the number of a run."""
+"""The name of a method, and the number of a run."""
 
 
 class Results:
@@ -57,7 +63,7 @@ class Results:
 
     Args:
         root: The folder of all settings.
-        setting: Which of them; its folder is made if it is not there.
+        setting: The setting; its folder is made if it does not exist.
 
     Raises:
         SettingError: If the folder has results of another number of evaluations.
@@ -75,12 +81,16 @@ class Results:
         self.folder.mkdir(parents=True, exist_ok=True)
         _write_text(about, json.dumps(setting.to_json(), indent=1) + "\n")
 
+    @property
+    def packed(self) -> Path:
+        """The file that holds all runs once a command has finished."""
+        return self.folder / _PACKED
+
     def load(self) -> tuple[pa.Table, list[Path]]:
-        """All finished units, sorted, and the damaged files, which are set aside under another name."""
+        """All finished runs, sorted, and the damaged files, which get another name."""
         damaged, tables, seen = [], [], set[Key]()
-        packed = self.folder / _PACKED
-        parts = sorted(path for path in self.folder.glob("*.parquet") if path.name[0] != ".")
-        for path in sorted(parts, key=lambda path: path != packed):
+        # The packed file first: a run that is in both places is taken from there.
+        for path in sorted(self._files(), key=lambda path: (path != self.packed, path)):
             try:
                 table = _read_file(path)
             except SavedFileError:
@@ -92,40 +102,42 @@ class Results:
         return pa.concat_tables([_SCHEMA.empty_table(), *tables]).sort_by(_ORDER), damaged
 
     def add(self, rows: list[Row]) -> None:
-        """Keep a finished unit."""
+        """Store a finished run."""
         path = self.folder / f"{_slug(rows[0]['method'])}-{rows[0]['run']:05d}.parquet"
         _write(path, pa.Table.from_pylist(rows, schema=_SCHEMA))
 
     def log(self, method: str, run: int, text: str) -> Path:
-        """Keep what is to be said about a unit that failed."""
+        """Store the traceback of a run that failed."""
         path = self.folder / f"{_slug(method)}-{run:05d}.log"
         _write_text(path, text)
         return path
 
     def pack(self) -> None:
-        """Put all units into one file."""
-        parts = [path for path in self.folder.glob("*.parquet") if path.name[0] != "."]
-        parts = [path for path in parts if path.name != _PACKED]
+        """Put all runs into one file."""
+        parts = [path for path in self._files() if path != self.packed]
         if parts:
             table, _ = self.load()
-            _write(self.folder / _PACKED, table)
+            _write(self.packed, table)
             for path in parts:
                 path.unlink(missing_ok=True)
 
     def clean(self) -> None:
-        """Remove what a killed process left half-written."""
+        """Remove half-written files of killed processes."""
         for path in self.folder.glob(DRAFTS):
             path.unlink(missing_ok=True)
 
+    def _files(self) -> list[Path]:
+        return [path for path in self.folder.glob("*.parquet") if path.name[0] != "."]
+
 
 def done(table: pa.Table, settings: Mapping[str, str], evaluations: int, where: Path) -> set[Key]:
-    """The finished units among those of the methods in question.
+    """The finished runs of the methods in question.
 
     Args:
-        table: What `Results.load` gave.
-        settings: The hyperparameters of every method, by its name.
-        evaluations: Rows of a whole unit.
-        where: For the message.
+        table: The table of `Results.load`.
+        settings: The hyperparameters of every method as text, by the method's name.
+        evaluations: The number of rows of a whole run.
+        where: The folder, for the message.
 
     Raises:
         SettingError: If the results of a method were made with other hyperparameters.
@@ -159,7 +171,7 @@ def in_use(root: Path) -> Iterator[None]:
 
 def check_same(root: Path, asked: Iterable[Setting]) -> None:
     """Refuse a folder that has other settings of the same problems."""
-    existing = list(_settings(root))
+    existing = list(stored_settings(root))
     for setting in asked:
         for there in existing:
             if there.problem == setting.problem and there != setting:
@@ -167,25 +179,25 @@ def check_same(root: Path, asked: Iterable[Setting]) -> None:
 
 
 def read(root: Path) -> tuple[pd.DataFrame, list[Path]]:
-    """All results below a folder, and the damaged files, which were set aside.
+    """All results in a folder, and the damaged files, which get another name.
 
     Raises:
         SettingError: If there are none.
     """
     tables, damaged = [], []
-    for setting in sorted(_settings(root)):
+    for setting in sorted(stored_settings(root)):
         table, bad = Results(root, setting).load()
         tables.append(table)
         damaged += bad
     if not sum(table.num_rows for table in tables):
         raise SettingError(
-            f"{str(root)!r} has no results; give a folder that scaml bench run or scaml bench paper "
-            "wrote."
+            f"{str(root)!r} has no results; give a folder that scaml bench run has written."
         )
     return pa.concat_tables(tables).to_pandas(), damaged
 
 
-def _settings(root: Path) -> Iterator[Setting]:
+def stored_settings(root: Path) -> Iterator[Setting]:
+    """The settings that have a folder of results."""
     for path in sorted(root.glob(f"*/{_SETTING}")):
         yield _setting(path)
 
@@ -213,17 +225,28 @@ def _keys(table: pa.Table) -> Iterator[Key]:
 
 
 def _read_file(path: Path) -> pa.Table:
+    """The rows of a file with all columns of the results."""
     try:
         table = pq.read_table(path)
     except (OSError, pa.ArrowException) as error:
         raise SavedFileError(f"{str(path)!r} is damaged ({error}); compute it again.") from error
-    if not table.schema.equals(_SCHEMA):
+    found = set(table.column_names)
+    if not set(_SCHEMA.names) - set(OPTIONAL) <= found <= set(_SCHEMA.names):
         raise SavedFileError(f"{str(path)!r} has other columns than results; compute it again.")
-    return table
+    columns = [
+        table[field.name] if field.name in found else pa.nulls(table.num_rows, field.type)
+        for field in _SCHEMA
+    ]
+    try:
+        return pa.table(columns, names=_SCHEMA.names).cast(_SCHEMA)
+    except pa.ArrowException as error:
+        raise SavedFileError(
+            f"{str(path)!r} has columns of other types than results; compute it again."
+        ) from error
 
 
 def _free(path: Path) -> Path:
-    """A name under which a damaged file is out of the way."""
+    """A new name for a damaged file, under which nobody reads it."""
     number = 0
     while (aside := path.with_name(f"{path.name}{_DAMAGED}{number or ''}")).exists():
         number += 1
@@ -232,7 +255,7 @@ def _free(path: Path) -> Path:
 
 def _slug(method: str) -> str:
     plain = re.sub("[^A-Za-z0-9-]+", "_", method)
-    # Two names of foreign methods may differ in what file names cannot have.
+    # Two names of foreign methods may differ only in characters that file names cannot have.
     return plain if plain == method else f"{plain}-{hashlib.sha256(method.encode()).hexdigest()[:8]}"
 
 

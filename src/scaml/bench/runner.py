@@ -1,4 +1,4 @@
-"""Runs a study: every unit that is not there yet, on several processes."""
+"""Runs a comparison: every run that is not stored yet, on several processes."""
 
 from __future__ import annotations
 
@@ -10,36 +10,37 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from scaml.bench.contestants import contestant
+from scaml.bench.contestants import Contestant
 from scaml.bench.history import note
 from scaml.bench.results import Results, done, in_use
 from scaml.bench.settings import Setting, fits
-from scaml.bench.single_run import Row, Unit, evaluate
+from scaml.bench.single_run import Row, SingleRun, evaluate
 from scaml.common.checks import check_integer
 from scaml.common.parallel import each, effective_n_jobs
+from scaml.errors import SettingError
 
-__all__ = ["Failure", "Progress", "Study", "run_study"]
+__all__ = ["Failure", "Progress", "StudyState", "run_study"]
 
 
 @dataclass(frozen=True)
 class Failure:
-    """A unit that ended in an exception, and where its traceback is."""
+    """A run that ended with an exception, its one-line reason, and the file with the traceback."""
 
-    unit: Unit
+    run: SingleRun
     reason: str
     log: Path
 
 
 @dataclass
-class Study:
-    """How far a study is: what the display shows.
+class StudyState:
+    """How far a comparison is: what the display shows.
 
     Args:
-        total: All units, those of earlier commands included.
-        finished: Those that are there.
-        cumulative: Cumulative regrets of the finished runs, by setting and method.
-        failures: What went wrong; such units are tried again by the next command.
-        damaged: Files that could not be read and were set aside.
+        total: The number of all runs, including those of earlier commands.
+        finished: The number of runs that are stored.
+        cumulative: The cumulative regrets of the finished runs, by setting and method.
+        failures: Runs that failed. The next command tries them again.
+        damaged: Files that could not be read and were renamed.
     """
 
     total: int = 0
@@ -53,7 +54,7 @@ class Study:
 
     @property
     def remaining_seconds(self) -> float | None:
-        """How long it will take, from what units of the same kind took; None if nothing is known."""
+        """An estimate from the time of finished runs of the same kind; None before the first one."""
         known = [seconds for values in self._spent.values() for seconds in values]
         if not known:
             return None
@@ -62,100 +63,111 @@ class Study:
         return sum(n * means.get(kind, overall) for kind, n in self._left.items()) / self._jobs
 
 
-Progress = Callable[[Study], None]
+Progress = Callable[[StudyState], None]
 
 
 def run_study(
     out: Path,
     settings: Sequence[Setting],
-    methods: Sequence[str],
+    contestants: Sequence[Contestant],
     runs: int,
     *,
     n_jobs: int = 1,
     progress: Progress | None = None,
     source: dict[str, Any] | None = None,
-) -> Study:
-    """Run what is missing, and keep every unit as soon as it is finished.
+) -> StudyState:
+    """Run what is missing, and store every run as soon as it is finished.
 
     Args:
         out: The folder of the results.
         settings: What to run.
-        methods: On each of them, where they are affordable.
-        runs: Runs of each, numbered from 0.
-        n_jobs: Processes to use, -1 for one a core. The results do not depend on it.
-        progress: Told at the start and after every unit.
+        contestants: The methods to run in each setting where they are affordable.
+        runs: The number of runs per setting and method, numbered from 0.
+        n_jobs: Processes to use, -1 for one per core. The results do not depend on it.
+        progress: Called at the start and after every run.
         source: Added to the history of the folder if there is anything to run.
+
+    Raises:
+        SettingError: If two contestants have the same name, or stored results were made with other
+            hyperparameters.
     """
     check_integer(runs, "The number of runs", least=1)
-    contestants = {name: contestant(name).settings for name in methods}
-    report: Progress = progress or (lambda study: None)
-    study = Study(_jobs=effective_n_jobs(n_jobs))
+    by_name = {contestant.name: contestant for contestant in contestants}
+    if len(by_name) < len(contestants):
+        raise SettingError("Two contestants have the same name; give each method a name of its own.")
+    report: Progress = progress or (lambda state: None)
+    state = StudyState(_jobs=effective_n_jobs(n_jobs))
     with in_use(out):
         folders = {setting: Results(out, setting) for setting in settings}
-        units = _missing(study, folders, contestants, runs)
-        if units and source is not None:
-            note(out, source | {"units": len(units)})
-        report(study)
-        for unit, seconds, outcome in each(_attempt, units, n_jobs):
-            _keep(study, folders[unit.setting], unit, seconds, outcome)
-            report(study)
+        missing = _missing(state, folders, by_name, runs)
+        if missing and source is not None:
+            note(out, source | {"units": len(missing)})
+        report(state)
+        for run, seconds, outcome in each(_attempt, missing, n_jobs):
+            _keep(state, folders[run.setting], run, seconds, outcome)
+            report(state)
         for results in folders.values():
             results.pack()
-    return study
+    return state
 
 
 def _missing(
-    study: Study, folders: dict[Setting, Results], contestants: dict[str, str], runs: int
-) -> list[Unit]:
-    """The units to run, all first runs before all second ones; and what is there into the study."""
+    state: StudyState, folders: dict[Setting, Results], contestants: dict[str, Contestant], runs: int
+) -> list[SingleRun]:
+    """The runs to do, first runs of all methods before second ones; stored runs go into the state."""
+    made_with = {name: contestant.settings for name, contestant in contestants.items()}
     finished = set()
     for setting, results in folders.items():
         results.clean()
         table, damaged = results.load()
-        study.damaged += damaged
-        there = done(table, contestants, setting.evaluations, results.folder)
+        state.damaged += damaged
+        there = done(table, made_with, setting.evaluations, results.folder)
         regrets: dict[tuple[str, int], float] = defaultdict(float)
         columns = table.select(["method", "run", "regret"]).to_pydict()
         for method, run, regret in zip(*columns.values(), strict=True):
             regrets[method, run] += regret
-        study.cumulative[setting] = {name: [] for name in contestants if fits(name, setting)}
+        state.cumulative[setting] = {name: [] for name in contestants if fits(name, setting)}
         for (method, run), regret in regrets.items():
-            if method in study.cumulative[setting] and run < runs:
-                study.cumulative[setting][method].append(regret)
+            if method in state.cumulative[setting] and run < runs:
+                state.cumulative[setting][method].append(regret)
         finished |= {(setting, *key) for key in there}
-    units = [
-        Unit(setting, method, run)
-        for run in range(runs)
+    wanted = [
+        SingleRun(setting, contestants[name], number)
+        for number in range(runs)
         for setting in folders
-        for method in study.cumulative[setting]
+        for name in state.cumulative[setting]
     ]
-    missing = [unit for unit in units if (unit.setting, unit.method, unit.run) not in finished]
-    study.total, study.finished = len(units), len(units) - len(missing)
-    for unit in missing:
-        study._left[unit.setting, unit.method] += 1
+    missing = [run for run in wanted if (run.setting, run.contestant.name, run.number) not in finished]
+    state.total, state.finished = len(wanted), len(wanted) - len(missing)
+    for run in missing:
+        state._left[run.setting, run.contestant.name] += 1
     return missing
 
 
-def _attempt(unit: Unit) -> tuple[Unit, float, list[Row] | tuple[str, str]]:
-    """The rows of a unit, or what went wrong: in one line, and in full."""
+def _attempt(run: SingleRun) -> tuple[SingleRun, float, list[Row] | tuple[str, str]]:
+    """The rows of a run; if it fails, the reason in one line and the traceback."""
     start = time.perf_counter()
     try:
-        outcome: list[Row] | tuple[str, str] = evaluate(unit)
+        outcome: list[Row] | tuple[str, str] = evaluate(run)
     except Exception as error:
         outcome = f"{type(error).__name__}: {error}", traceback.format_exc()
-    return unit, time.perf_counter() - start, outcome
+    return run, time.perf_counter() - start, outcome
 
 
 def _keep(
-    study: Study, results: Results, unit: Unit, seconds: float, outcome: list[Row] | tuple[str, str]
+    state: StudyState,
+    results: Results,
+    run: SingleRun,
+    seconds: float,
+    outcome: list[Row] | tuple[str, str],
 ) -> None:
-    kind = unit.setting, unit.method
-    study._left[kind] -= 1
-    study._spent[kind].append(seconds)
+    name = run.contestant.name
+    state._left[run.setting, name] -= 1
+    state._spent[run.setting, name].append(seconds)
     if isinstance(outcome, tuple):
-        reason, full = outcome
-        study.failures.append(Failure(unit, reason, results.log(unit.method, unit.run, full)))
+        reason, traceback_text = outcome
+        state.failures.append(Failure(run, reason, results.log(name, run.number, traceback_text)))
         return
     results.add(outcome)
-    study.finished += 1
-    study.cumulative[unit.setting][unit.method].append(sum(row["regret"] for row in outcome))
+    state.finished += 1
+    state.cumulative[run.setting][name].append(sum(row["regret"] for row in outcome))

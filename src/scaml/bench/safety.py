@@ -1,8 +1,9 @@
-r"""Families whose past must not be trusted, or not blindly: what a default has to survive.
+r"""Families with a misleading past: a good default must not lose much on any of them.
 
-A world is a smooth random function g on the unit cube, a draw from a squared-exponential GP. The
-test-task is like it, with a little of its own: $\lambda g + \sqrt{1 - \lambda^2}\, h_t$. The past tasks
-ought to be alike too; what is wrong with them is the name of the family.
+The world is a smooth random function g on the unit cube, drawn from a squared-exponential GP. The
+test-task is mostly this function, plus a small part of its own:
+$\lambda g + \sqrt{1 - \lambda^2}\, h_t$. The past tasks should be similar to g, too. The name of each
+family says what is wrong with them.
 """
 
 from __future__ import annotations
@@ -27,17 +28,17 @@ __all__ = ["SAFETY", "Safety", "SafetyFunction"]
 _D = 3
 _LENGTHSCALE = 0.35
 _WAVES = 64
-_ALIKE = 0.95  # λ of tasks that are alike
-_OUTLIER = 30.0  # deviation of a gross outlier, in deviations of the function
-_UNITS = 3.0  # decades of a random unit, up and down
-_LEVEL = 10.0  # deviation of a random level, in deviations of the function
-# Of the random numbers of a run, those of the world with the test-task, and of the past.
+_ALIKE = 0.95  # λ of similar tasks
+_OUTLIER = 30.0  # standard deviation of a gross outlier; the function's own is about 1
+_UNITS = 3.0  # a random unit is at most this many powers of ten larger or smaller
+_LEVEL = 10.0  # standard deviation of a random level
+# Streams of random numbers of a run: one for world and test-task, one for the past.
 _WORLD, _PAST = 4, 5
 
 
 @dataclass(frozen=True, eq=False)
 class Wave:
-    """A draw from a GP by random Fourier features: Σ a_i cos(ω_i x + φ_i), of deviation 1."""
+    """A draw from a GP of variance 1 by random Fourier features: Σ a_i cos(ω_i x + φ_i)."""
 
     frequency: Tensor  # k x d
     phase: Tensor  # k
@@ -45,7 +46,7 @@ class Wave:
 
     @classmethod
     def draw(cls, generator: np.random.Generator) -> Wave:
-        """The next function of the generator."""
+        """Draw the next function from the generator."""
         frequency = generator.standard_normal((_WAVES, _D)) / _LENGTHSCALE
         phase = generator.uniform(0.0, 2.0 * np.pi, _WAVES)
         amplitude = generator.standard_normal(_WAVES) * math.sqrt(2.0 / _WAVES)
@@ -81,19 +82,20 @@ class SafetyFunction:
 
 @dataclass(frozen=True)
 class Safety:
-    """A family by what is wrong with its past.
+    """A family, described by what is wrong with its past.
 
     Args:
-        name: Its key in `SAFETY`.
-        title: Its name in figures.
+        name: The key of the family in `SAFETY`.
+        title: The name of the family in figures.
         tasks: M.
         points: N_m.
         alike: λ of the past tasks: 0 for unrelated ones, negative for mirrored ones.
-        good: How many past tasks are alike, the others being unrelated; None for all.
-        shift: How far a past task is moved along every axis, in a direction of its own.
-        outliers: The share of past values that are grossly wrong.
+        good: The number of similar past tasks, the others being unrelated; None for all.
+        shift: How far every past task is moved along every axis; the directions are random.
+        outliers: The share of past values that are gross outliers.
         units: Whether every past task has a unit and a level of its own.
-        noise: Standard deviation of all observation noise; a function's own is about 1.
+        noise: The standard deviation of all observation noise; that of a function is about 1.
+        d: The number of coordinates.
     """
 
     name: str
@@ -109,18 +111,18 @@ class Safety:
     d: int = _D
 
     def draw(self, seed: int) -> SafetyFunction:
-        """The test-task."""
+        """Draw the test-task."""
         generator = np.random.default_rng([_WORLD, check_seed(seed)])
         world, own = Wave.draw(generator), Wave.draw(generator)
         return SafetyFunction(world, own, _ALIKE, torch.zeros(_D, dtype=torch.float64))
 
     def meta_data(self, tasks: int, points: int, seed: int) -> MetaData:
-        """The past of the test-task that the same seed draws.
+        """Draw the past of the test-task with the same seed.
 
         Args:
             tasks: M, the number of meta-tasks.
-            points: N_m, the number of points of each.
-            seed: Decides functions, points, noise and whatever is wrong.
+            points: N_m, the number of points per task.
+            seed: Decides functions, points, noise and what is wrong with the past.
         """
         check_integer(tasks, "The number of meta-tasks", least=1)
         check_integer(points, "The number of points of a meta-task", least=2)
@@ -157,4 +159,4 @@ SAFETY: dict[str, Safety] = {
         Safety("three-points", "Three points", points=3),
     )
 }
-"""The families by name; "related", where nothing is wrong, for comparison."""
+"""The families by name. In "related", which is there for comparison, nothing is wrong."""

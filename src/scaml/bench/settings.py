@@ -1,4 +1,4 @@
-"""A setting of the study: a problem and how much of it; and those of the paper's figures."""
+"""A setting: a problem, and how much past data and how many evaluations its runs have."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import re
 from dataclasses import asdict, dataclass
 from typing import Any, Self
 
-from scaml.bench.problems import PROBLEMS, TableProblem, problem
-from scaml.common.wording import nearest
-from scaml.errors import SettingError
+from scaml.bench.problems import problem
 
-__all__ = ["FIGURES", "PAPER_METHODS", "Setting", "figure_settings", "fits"]
+__all__ = ["Setting", "fits"]
+
+_MOST_MTGP_POINTS = 256
 
 
 @dataclass(frozen=True, order=True)
@@ -18,7 +18,7 @@ class Setting:
     """What all runs of one panel of a figure have in common.
 
     Args:
-        problem: Its name.
+        problem: The name of the problem.
         meta_tasks: M.
         points: N_m.
         evaluations: Evaluations of the test-task.
@@ -37,7 +37,7 @@ class Setting:
         points: int | None = None,
         evaluations: int | None = None,
     ) -> Self:
-        """The setting of the paper's figure, where nothing else is asked for."""
+        """A setting of the problem; what is None is taken from the paper's figure of the problem."""
         where = problem(name)
         setting = cls(
             problem=name,
@@ -50,11 +50,11 @@ class Setting:
 
     @property
     def folder(self) -> str:
-        """The name of its folder among the results."""
+        """The name of the folder that holds the results of this setting."""
         return f"{re.sub('[^a-z0-9-]+', '_', self.problem.lower())}-{self.meta_tasks}x{self.points}"
 
     def differences(self, other: Setting) -> str:
-        """In words, what the other one has differently."""
+        """Every entry in which the two settings differ, in words, with both values."""
         mine, theirs = asdict(self), asdict(other)
         return ", ".join(
             f"{key.replace('_', '-')} {mine[key]} instead of {theirs[key]}"
@@ -63,64 +63,10 @@ class Setting:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """For a file."""
+        """The entries as a dictionary that JSON can hold."""
         return asdict(self)
 
 
-PAPER_METHODS = (
-    "scaml",
-    "scaml-ucb",
-    "scaml-paper",
-    "gpbo",
-    "rgpe",
-    "sgpt",
-    "stackgp",
-    "ablr",
-    "rmgpucb",
-    "fsbo",
-    "gc3p",
-    "mtgp",
-)
-"""The compared methods; MTGP where it fits."""
-
-_SYNTHETIC = tuple(
-    Setting.of(name, meta_tasks)
-    for meta_tasks in (8, 32)
-    for name in ("branin", "hartmann3", "hartmann6")
-)
-# The paper's text does not name the values on the axes of its figure 3 (16 points are mentioned). Fewer
-# of Hartmann 6, where a run takes minutes.
-_TASKS = tuple(
-    Setting.of(name, meta_tasks)
-    for name, numbers in (("branin", (2, 4, 8, 16, 32)), ("hartmann6", (2, 8, 32)))
-    for meta_tasks in numbers
-)
-_POINTS = tuple(
-    Setting.of(name, 8, points)
-    for name, numbers in (("branin", (8, 16, 32, 64, 128)), ("hartmann6", (16, 64, 128)))
-    for points in numbers
-)
-_SETTINGS: dict[str, tuple[Setting, ...]] = {
-    "synthetic": _SYNTHETIC,
-    "ablation-tasks": _TASKS,
-    "ablation-points": _POINTS,
-    "hpo": tuple(
-        Setting.of(name) for name, where in PROBLEMS.items() if isinstance(where, TableProblem)
-    ),
-}
-
-FIGURES = ("synthetic", "ablation-tasks", "ablation-points", "hpo", "illustration", "all")
-"""The paper's figures: 2, both halves of 3, 4, and 1."""
-
-
-def figure_settings(figure: str) -> tuple[Setting, ...]:
-    """The settings of a figure, none twice."""
-    if figure not in FIGURES:
-        raise SettingError(f"There is no figure {figure!r}; did you mean {nearest(figure, FIGURES)!r}?")
-    chosen = sum(_SETTINGS.values(), ()) if figure == "all" else _SETTINGS.get(figure, ())
-    return tuple(dict.fromkeys(chosen))
-
-
 def fits(method: str, setting: Setting) -> bool:
-    """Whether a method is affordable there: MTGP is cubic in all points together."""
-    return method != "mtgp" or setting.meta_tasks * setting.points <= 256
+    """Whether a method is affordable in a setting: MTGP is cubic in the number of all points."""
+    return method != "mtgp" or setting.meta_tasks * setting.points <= _MOST_MTGP_POINTS

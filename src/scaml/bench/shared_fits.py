@@ -66,9 +66,18 @@ _RECENT = RecentFits()
 def timed_meta_fit(method: Method, meta: MetaData, seed: int) -> tuple[MetaPrior, float]:
     """A prior and the processor time of its meta-fit, as if no other method had fitted these tasks."""
     start, saved = time.process_time(), _RECENT.saved
-    shared = isinstance(method, ModularMethod) and type(method).fit_state is ModularMethod.fit_state
-    prior = meta_fit(method, meta, seed=seed, cache=_RECENT if shared else None)
+    prior = meta_fit(method, meta, seed=seed, cache=_RECENT if _shares(method) else None)
     return prior, time.process_time() - start + _RECENT.saved - saved
+
+
+def _shares(method: Method) -> bool:
+    """Whether the fit is one GP per task and nothing else."""
+    kind, usual = type(method), ModularMethod
+    return (
+        issubclass(kind, usual)
+        and kind.meta_fit is usual.meta_fit
+        and kind.fit_state is usual.fit_state
+    )
 
 
 def _key(method: Method, tasks: Sequence[Task], seed: int) -> bytes | None:

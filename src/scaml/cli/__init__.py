@@ -13,7 +13,7 @@ from typing import Annotated, Any
 
 import typer
 
-from scaml.cli import bench, evidence
+from scaml.cli import bench
 from scaml.cli.demo import FAMILY_NAMES, demo, methods
 from scaml.cli.suggest import report, suggest
 from scaml.errors import ScaMLError
@@ -33,12 +33,6 @@ app.command(epilog="Example: scaml suggest runs.csv --task new -n 3 --out next.c
 app.command(epilog="Example: scaml report runs.csv --task new --out report.html")(report)
 app.command(epilog="Example: scaml demo --family hartmann6 --seed 1 --out figures")(demo)
 app.command(epilog="Example: scaml methods")(methods)
-bench.app.command(epilog="Example: scaml bench ablate svm --methods sqrt-beta=1 --out choices")(
-    evidence.ablate
-)
-bench.app.command(epilog="Example: scaml bench calibrate svm --methods scaml gpbo --runs 2")(
-    evidence.calibrate
-)
 app.add_typer(bench.app, name="bench")
 
 

@@ -1,4 +1,4 @@
-"""`scaml bench`: the paper's study."""
+"""`scaml bench`: compare methods, your own included."""
 
 from __future__ import annotations
 
@@ -18,25 +18,18 @@ from scaml.cli.terminal import AsJson, Jobs, Quiet, folder, integer, method_name
 from scaml.errors import BenchRunError, SettingError
 
 if TYPE_CHECKING:
+    from scaml.bench.contestants import Contestant
     from scaml.bench.settings import Setting
 
-__all__ = ["Methods", "Out", "Runs", "app", "needs_extra", "run_settings", "spread"]
+__all__ = ["Methods", "Out", "Runs", "app", "needs_extra", "run_and_store", "spread", "tell_damaged"]
 
 app = typer.Typer(
     name="bench",
-    help="The paper's study: run it, draw it, tabulate it.",
+    help="Compare methods on problems: run them, tabulate and draw the results.",
     epilog="Example: scaml bench run branin --methods scaml gpbo --runs 2 --out runs",
     no_args_is_help=True,
     rich_markup_mode="markdown",
 )
-tables = typer.Typer(
-    name="tables",
-    help="Tables of real tuning results.",
-    epilog="Example: scaml bench tables build svm --out tables",
-    no_args_is_help=True,
-    rich_markup_mode="markdown",
-)
-app.add_typer(tables)
 
 _METHODS = "--methods"
 _FORMATS = ("text", "markdown", "csv", "json")
@@ -53,14 +46,14 @@ Methods = Annotated[
 ]
 Runs = Annotated[int, typer.Option(metavar="INT", parser=integer, help="Runs of every method.")]
 Out = Annotated[
-    Path, typer.Option(metavar="DIR", help="Folder of the results; resumed if it is there.")
+    Path, typer.Option(metavar="DIR", help="Folder of the results; an existing one is continued.")
 ]
 
 
 def spread(words: Sequence[str]) -> list[str]:
-    """Let `--methods a b c` take several words, which the parser of options does not know."""
+    """Let `--methods a b c` take several words: the option parser expects one word per option."""
     taken: list[str] = []
-    names = -1  # of --methods so far; -1 outside
+    names = -1  # the number of names behind --methods so far; -1 elsewhere
     for word in [*words, "--"]:
         if names >= 0 and not word.startswith("-"):
             taken += [_METHODS, word]
@@ -98,7 +91,7 @@ def list_problems(as_json: AsJson = False) -> None:
         print_json([dict(zip(names, row, strict=True)) for row in found])
         return
     table = Table()
-    for name in names:  # names of problems are there to be typed: they stay whole
+    for name in names:  # names of problems stay whole, because users type them
         text = name in names[:2]
         table.add_column(name, justify="left" if text else "right", no_wrap=name == names[0])
     for row in found:
@@ -130,12 +123,13 @@ def run(
     out: Out = Path("runs"),
     quiet: Quiet = False,
 ) -> None:
-    """Compare methods on problems, run by run; go on where a stopped command was.
+    """Compare methods on problems, run by run; continue a command that was stopped.
 
     Within a run all methods get the same meta-data, test function and noise. Every finished run of a
-    method is kept. The numbers do not depend on --jobs.
+    method is stored. The numbers do not depend on --jobs.
     """
     with needs_extra():
+        from scaml.bench.contestants import COMPARED, contestant
         from scaml.bench.results import check_same
         from scaml.bench.settings import Setting
 
@@ -143,58 +137,33 @@ def run(
             Setting.of(name, meta_tasks, points, evaluations) for name in dict.fromkeys(problems)
         ]
         check_same(out, settings)
-        run_settings(out, settings, methods, runs, jobs, quiet)
+        chosen = [contestant(name) for name in dict.fromkeys(methods or COMPARED)]
+        command = ["scaml", *sys.argv[1:]]
+        finished = run_and_store(out, settings, chosen, runs, jobs=jobs, quiet=quiet, command=command)
+    typer.echo(f"Results: {out}, {finished} runs; see scaml bench table {out}")
 
 
-@app.command(epilog="Example: scaml bench paper --figure synthetic --runs 16 --jobs 2 --out runs")
-def paper(
-    figure: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME",
-            help="synthetic, ablation-tasks, ablation-points, hpo, illustration, or all of them.",
-        ),
-    ] = "all",
-    methods: Methods = None,
-    runs: Runs = _RUNS,
-    jobs: Jobs = 1,
-    out: Out = Path("runs"),
-    quiet: Quiet = False,
-) -> None:
-    """Run what a figure of the paper shows, and draw it to OUT/figures.
-
-    Goes on where a stopped command was. The paper has 128 runs, and 256 of the tables.
-    """
-    with needs_extra():
-        from scaml.bench.settings import FIGURES, figure_settings
-
-        settings = figure_settings(figure)
-        if settings:
-            run_settings(out, settings, methods, runs, jobs, quiet)
-        for name in FIGURES[:-1] if figure == "all" else (figure,):
-            _draw(out, name, out / _DRAWN, quiet)
-
-
-@app.command(epilog="Example: scaml bench plot runs --figure hpo")
+@app.command(epilog="Example: scaml bench plot runs --out figures")
 def plot(
     results: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of the results.")],
-    figure: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME",
-            help="synthetic, ablation-tasks, ablation-points, appendix-tasks, appendix-points, hpo, "
-            "illustration, choices (from scaml bench ablate), or regret: whatever there is, a panel "
-            "a setting.",
-        ),
-    ] = "regret",
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Folder of the figure; DIR/figures by default.")
     ] = None,
     quiet: Quiet = False,
 ) -> None:
-    """Draw results as PNG and PDF: mean regret and its standard error over evaluations, or ratios."""
-    with needs_extra():
-        _draw(results, figure, results / _DRAWN if out is None else out, quiet)
+    """Draw mean regret over evaluations, one panel per setting, as PNG and PDF."""
+    where = results / _DRAWN if out is None else out
+    with needs_extra(), progress(quiet) as report:
+        from scaml.bench import regret_figure
+        from scaml.bench.results import read
+
+        frame, damaged = read(results)
+        tell_damaged(damaged)
+        with folder(where):
+            report("Drawing", 0, None)
+            paths = regret_figure.draw(frame, where)
+    for path in paths:
+        typer.echo(f"Figure: {path}")
 
 
 @app.command(epilog="Example: scaml bench table runs --format markdown --timings")
@@ -219,7 +188,7 @@ def table(
         from scaml.bench.results import read
 
         frame, damaged = read(results)
-        _tell(damaged)
+        tell_damaged(damaged)
         rows = summary.summarize(frame, timings=timings, reference=reference)
     if style == "json":
         print_json([asdict(row) for row in rows])
@@ -230,81 +199,56 @@ def table(
         typer.echo(summary.csv(rows) if style == "csv" else summary.markdown(rows), nl=False)
 
 
-@tables.command(epilog="Example: scaml bench tables build svm --jobs 2 --out tables")
-def build(
-    model: Annotated[str, typer.Argument(metavar="svm|lr|rf|xgb", help="Which table.")],
-    jobs: Jobs = 1,
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder of the table.")] = Path("tables"),
-    quiet: Quiet = False,
-) -> None:
-    """Train a model on its whole grid and 20 or more real data sets, and write the table of errors.
-
-    Takes 10 to 60 minutes on one core. Goes on where a stopped command was.
-    """
-    with needs_extra():
-        from scaml.bench.building import build as build_table
-        from scaml.bench.building import data_sets
-
-        data_sets(model)  # refused before the folder is made
-        with folder(out), progress(quiet) as report:
-            report("Training", 0, len(data_sets(model)))
-            path = build_table(model, out, n_jobs=jobs, progress=report)
-    typer.echo(f"Table: {path}")
-
-
-def run_settings(
+def run_and_store(
     out: Path,
     settings: Sequence[Setting],
-    methods: list[str] | None,
+    contestants: Sequence[Contestant],
     runs: int,
+    *,
     jobs: int,
     quiet: bool,
-    *,
-    tell: bool = True,
-) -> None:
-    """Run what is missing, show how far it is, and tell where the results are."""
+    command: Sequence[str],
+) -> int:
+    """Run what is missing, show the progress, and return the number of all stored runs.
+
+    Args:
+        out: The folder of the results.
+        settings: What to run.
+        contestants: The methods to run in each setting.
+        runs: The number of runs per setting and method.
+        jobs: Processes to use.
+        quiet: Show nothing.
+        command: The words of the command, for the history of the folder.
+
+    Raises:
+        BenchRunError: If runs failed.
+    """
     from scaml.bench.history import provenance
     from scaml.bench.runner import run_study
-    from scaml.bench.settings import PAPER_METHODS
 
-    names = list(dict.fromkeys(methods or PAPER_METHODS))
-    source = provenance(["scaml", *sys.argv[1:]])
+    source = provenance(command)
     with folder(out), shown(out, quiet) as report:
-        study = run_study(out, settings, names, runs, n_jobs=jobs, progress=report, source=source)
-    _tell(study.damaged)
-    if study.failures:
-        first = study.failures[0]
+        state = run_study(out, settings, contestants, runs, n_jobs=jobs, progress=report, source=source)
+    tell_damaged(state.damaged)
+    if state.failures:
+        first = state.failures[0]
         raise BenchRunError(
-            f"{len(study.failures)} of {study.total} runs failed, the first of {first.unit.method} "
-            f"with {first.reason.splitlines()[0]} (see {first.log}); the others are kept, and the "
-            "same command tries these again."
+            f"{len(state.failures)} of {state.total} runs failed, the first of "
+            f"{first.run.contestant.name} with {first.reason.splitlines()[0]} (see {first.log}); the "
+            "others are stored, and the same command tries these again."
         )
-    if tell:
-        typer.echo(f"Results: {out}, {study.finished} runs; see scaml bench table {out}")
+    return state.finished
 
 
-def _draw(results: Path, figure: str, out: Path, quiet: bool) -> None:
-    with progress(quiet) as tell:
-        from scaml.bench import figures, illustration
-        from scaml.bench.results import read
-
-        frame, damaged = (None, []) if figure == "illustration" else read(results)
-        _tell(damaged)
-        with folder(out):
-            tell(f"Drawing {figure}", 0, None)
-            paths = illustration.draw(out) if frame is None else figures.draw(frame, figure, out)
+def tell_damaged(paths: Sequence[Path]) -> None:
+    """Name the damaged files, which have been renamed."""
     for path in paths:
-        typer.echo(f"Figure: {path}")
-
-
-def _tell(damaged: Sequence[Path]) -> None:
-    for path in damaged:
         typer.echo(f"scaml: a damaged file was set aside as {path}; run again for its runs.", err=True)
 
 
 @contextmanager
 def needs_extra() -> Iterator[None]:
-    """What is imported inside may need packages of the extra `bench`."""
+    """Imports inside this block may need packages of the extra `bench`."""
     try:
         yield
     except ModuleNotFoundError as error:

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 __all__ = ["FAMILY_NAMES", "demo", "methods"]
 
-# The keys of `scaml.bench.FAMILIES`, repeated: torch and BoTorch take seconds to import, so that only
-# the commands that compute import what needs them.
+# The keys of `scaml.bench.FAMILIES`, repeated here because torch and BoTorch take seconds to import:
+# only commands that compute import them.
 FAMILY_NAMES = ("branin", "hartmann3", "hartmann6")
 
 _SHOWN = (1, 5, 10, 15, 20)  # evaluations in the table of regrets
@@ -37,15 +37,15 @@ def demo(
     ] = "branin",
     seed: Seed = 0,
     out: Annotated[
-        Path, typer.Option(metavar="DIR", help="Folder of the figure; made if it is not there.")
+        Path, typer.Option(metavar="DIR", help="Folder of the figure; made if it does not exist.")
     ] = Path("scaml-demo"),
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
     """Optimize a function with and without past tasks, and compare.
 
-    ScaML-GP, which has 8 past tasks to learn from, runs beside a plain GP, which has none. Both
-    evaluate the same new function 20 times. Takes less than a minute.
+    ScaML-GP learns from 8 past tasks; a plain GP has no past. Both evaluate the same new function 20
+    times. Takes less than a minute.
     """
     path = out / f"{family}-seed-{seed}.png"
     with folder(out):

@@ -1,4 +1,4 @@
-"""The tables of a study: what every method's runs come to, and how that is shown."""
+"""Tables of results: regrets, ranks and times per method, as text, Markdown and CSV."""
 
 from scaml.bench.summary.render import csv, markdown, text
 from scaml.bench.summary.rows import Row, summarize

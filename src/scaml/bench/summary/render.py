@@ -1,4 +1,4 @@
-"""From rows to text, Markdown and CSV, whatever characters the methods' names are made of."""
+"""Rows as text, Markdown and CSV; names of methods may have any characters."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _NOTHING = "–"
 
 @dataclass(frozen=True)
 class _Sheet:
-    """A table of plain strings; `bold` has the places (row, column) of the marked cells."""
+    """A table of plain strings; `bold` has the places (row, column) of bold cells."""
 
     title: str
     caption: str
@@ -49,33 +49,34 @@ class _Sheet:
 
 
 def text(rows: Sequence[Row]) -> Group:
-    """What `rich.console.Console.print` shows: one table a setting, and an overview of several.
+    """Tables for `rich.console.Console.print`: one per setting, and an overview of several settings.
 
     Args:
-        rows: What `summarize` returned.
+        rows: The rows of `summarize`.
     """
     return Group(*(part for sheet in _sheets(rows) for part in _rich(sheet)))
 
 
 def markdown(rows: Sequence[Row]) -> str:
-    """The same tables for GitHub.
+    """The same tables in GitHub's Markdown.
 
     Args:
-        rows: What `summarize` returned.
+        rows: The rows of `summarize`.
     """
     return "\n".join(_github(sheet) for sheet in _sheets(rows))
 
 
 def csv(rows: Sequence[Row]) -> str:
-    r"""One flat table, a row of `rows` a line, with all digits: equal results give equal bytes.
+    r"""One flat table with one line per row and all digits: equal results give equal bytes.
 
-    The columns are the entries of `Row`, those of time only if there are times; what is None is empty.
-    A name that begins with =, +, - or @ would be a formula to a spreadsheet. It gets a single quote in
-    front, and so does a name that begins with one: who drops one leading quote has the name again.
-    Characters that cannot be printed, line ends among them, are written as \n, \x1b and so on.
+    The columns are the entries of `Row`, those of times only if the rows have times. None is written as
+    an empty cell. A spreadsheet would take a name that begins with =, +, - or @ for a formula, so such
+    a name gets a single quote in front. A name that begins with a quote gets one, too: whoever drops
+    one leading quote has the name again. Line ends and other unprintable characters are written as \n,
+    \x1b and so on.
 
     Args:
-        rows: What `summarize` returned.
+        rows: The rows of `summarize`.
     """
     timed = any(row.core_seconds is not None for row in rows)
     columns = [field.name for field in fields(Row) if timed or field.name not in _TIMES]
@@ -94,23 +95,23 @@ def _flat(value: str | float | None) -> str:
 
 
 def _printable(name: str) -> str:
-    r"""The name on one line and without control over a terminal: line ends become \n, ESC \x1b."""
+    r"""The name on one line and without control characters: line ends become \n, ESC becomes \x1b."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in name)
 
 
 def _rich(sheet: _Sheet) -> list[RenderableType]:
-    # Instances of Text, since strings are read as markup.
+    # Text, not str: rich would read a string as markup.
     table = Table(box=SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0), pad_edge=False)
     for i, name in enumerate(sheet.header):
-        # Header words below each other leave room for numbers, and where there is too little of it,
-        # numbers go on in the next line: an ellipsis would hide digits.
+        # Header words below each other leave room for numbers. Where there is too little room, numbers
+        # continue on the next line, because an ellipsis would hide digits.
         side: Literal["left", "right"] = "right" if i else "left"
         heading = Align(Text(name.replace(" ", "\n")), side, vertical="bottom")
         table.add_column(heading, justify=side, overflow="fold")
     for i, cells in enumerate(sheet.cells):
         styles = ["bold" if (i, j) in sheet.bold else "" for j in range(len(cells))]
         table.add_row(*(Text(cell, style) for cell, style in zip(cells, styles, strict=True)))
-    # Not the table's own title and caption, which may be no wider than its columns.
+    # Not as title and caption of the table, which rich would wrap to the width of the columns.
     caption = [Text(sheet.caption, "dim")] if sheet.caption else []
     return [Text(sheet.title, "italic"), table, *caption, ""]
 
@@ -132,7 +133,7 @@ def _github(sheet: _Sheet) -> str:
 
 
 def _escaped(plain: str) -> str:
-    """Plain text in Markdown, where these characters would be something else."""
+    """Plain text for Markdown: characters with a meaning there are escaped."""
     return re.sub(r"([\\`*_\[\]<>&|~$#])", r"\\\1", plain)
 
 
@@ -140,7 +141,7 @@ def _sheets(rows: Sequence[Row]) -> list[_Sheet]:
     parts = settings(rows)
     timed = bool(rows) and all(row.core_seconds is not None for row in rows)
     sheets = [_setting(part) for part in parts]
-    # All have the same caption: said once, after the last.
+    # All have the same caption, so only the last one shows it.
     sheets = [*(replace(sheet, caption="") for sheet in sheets[:-1]), *sheets[-1:]]
     return [*sheets, _overview(overview(rows), timed)] if timed or len(parts) > 1 else sheets
 

@@ -1,7 +1,7 @@
-"""From results to rows: regrets with their standard errors, ranks, paired differences, and times.
+"""One row per setting and method: regrets with standard errors, ranks, paired differences, and times.
 
-Sums are exact before they are rounded: a summary depends neither on the order of the results nor on
-the machine that adds them up.
+Sums are exact before they are rounded, so a summary depends neither on the order of the results nor on
+the machine.
 """
 
 from __future__ import annotations
@@ -30,28 +30,29 @@ _STEP = [*_RUN, "step"]
 
 @dataclass(frozen=True)
 class Row:
-    """What the runs of one method in one setting come to; None where there is nothing to say.
+    """The summary of the runs of one method in one setting; None where something is not known.
 
-    The cumulative regret of a run is the sum over its steps of the simple regret. A standard error is
-    that of the mean over runs, and needs two of them.
+    The cumulative regret of a run is the sum of its simple regrets over all steps. Standard errors are
+    those of the mean over runs, and need at least two runs.
 
     Args:
-        problem: The problem's name; with the next two, the setting.
+        problem: The name of the problem; with the next two entries, the setting.
         meta_tasks: M.
         points: N_m.
-        evaluations: Steps of every run.
-        method: The method's name.
-        runs: The number of its runs.
+        evaluations: The number of steps of every run.
+        method: The name of the method.
+        runs: The number of runs.
         cumulative: Mean cumulative regret.
-        cumulative_se: Its standard error.
+        cumulative_se: Standard error of the mean cumulative regret.
         final: Mean simple regret after the last step.
-        final_se: Its standard error.
-        rank: Of the mean cumulative regret among the methods; 1 is lowest, ties share the mean.
-        mean_rank: The same within a run, averaged over the runs that all methods have.
+        final_se: Standard error of the mean final regret.
+        rank: Rank of the mean cumulative regret among the methods; 1 is lowest, ties share their mean.
+        mean_rank: Rank within a run, averaged over the runs that all methods have.
         reference: The method that the others are compared with.
-        difference: Mean of cumulative regret minus the reference's, over the runs that both have.
-        difference_se: Its standard error, of the paired differences.
-        pairs: The number of those runs; 0 for the reference itself.
+        difference: Mean of the cumulative regret minus that of the reference, over the runs that both
+            have.
+        difference_se: Standard error of the mean difference.
+        pairs: The number of runs that both have; 0 for the reference itself.
         step_seconds: Median time of a suggestion.
         meta_fit_seconds: Median time of a meta-fit.
         core_seconds: Time of all meta-fits and suggestions together.
@@ -79,15 +80,15 @@ class Row:
 
 
 def summarize(frame: pd.DataFrame, *, timings: bool = False, reference: str = "scaml") -> list[Row]:
-    """One row a setting and method: settings sorted, known methods first.
+    """One row per setting and method: settings sorted, known methods first.
 
     Args:
-        frame: The results, one row an evaluation, in any order.
-        timings: Also summarize times, which differ from one study to the next.
+        frame: The results, one row per evaluation, in any order.
+        timings: Also summarize times, which differ between machines.
         reference: The method that the others are compared with; it may be missing.
 
     Raises:
-        SettingError: If columns, values or steps are missing, or steps are there twice.
+        SettingError: If columns, values or steps are missing, or a step is there twice.
     """
     if frame.empty:
         return []
@@ -101,11 +102,11 @@ def summarize(frame: pd.DataFrame, *, timings: bool = False, reference: str = "s
 
 
 def _checked(frame: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
-    """These columns, sorted, with every run whole: else sums of regret would not compare."""
+    """These columns, sorted; all runs must be complete, or sums of regret could not be compared."""
     missing = [column for column in columns if column not in frame]
     if missing:
         raise SettingError(
-            f"The results have no column {', '.join(missing)}; give what scaml bench run wrote."
+            f"The results have no column {', '.join(missing)}; give results of scaml bench run."
         )
     for column in columns:
         values = frame[column]
@@ -113,9 +114,9 @@ def _checked(frame: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
         if bad.any():
             raise SettingError(
                 f"The results have {values[bad].iloc[0]} as {column} in {bad.sum()} of {len(frame)} "
-                "rows; leave out the runs that these belong to."
+                "rows; leave out the runs that have these rows."
             )
-    # As text, since categories have an order of their own.
+    # As text: categories may have another order.
     frame = frame[columns].astype({"problem": str, "method": str}).sort_values(_STEP, ignore_index=True)
     steps = frame.groupby(_RUN)["step"].agg(["size", "nunique", "max"])
     steps["all"] = steps.groupby(_SETTING)["max"].transform("max")
@@ -133,7 +134,7 @@ def _checked(frame: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
 
 @dataclass(frozen=True)
 class _Runs:
-    """The runs of one method in one setting, by their numbers."""
+    """The runs of one method in one setting: regrets by the number of the run, and times."""
 
     evaluations: int
     cumulative: dict[int, float]
@@ -199,7 +200,7 @@ def _rows(part: pd.DataFrame, reference: str, setting: tuple[str, int, int]) -> 
 
 
 def place(method: str) -> tuple[int, str]:
-    """What methods are sorted by: known ones in a fixed order, then the others by name."""
+    """A key to sort methods: known methods in a fixed order, then the others by name."""
     known = CONTESTANTS.index(method) if method in CONTESTANTS else len(CONTESTANTS)
     return known, method
 
@@ -210,7 +211,7 @@ def _error(values: Sequence[float]) -> float | None:
 
 
 def _ranks(values: Any) -> NDArray[np.float64]:
-    """Ranks from 1 along the last dimension; ties share the mean of theirs."""
+    """Ranks from 1 along the last dimension; ties share the mean of their ranks."""
     array = np.asarray(values, dtype=np.float64)
     others, own = array[..., None, :], array[..., :, None]
     ranks: NDArray[np.float64] = (others < own).sum(-1) + ((others == own).sum(-1) + 1) / 2

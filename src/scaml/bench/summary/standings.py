@@ -1,4 +1,4 @@
-"""From rows to an overview: how methods do over all settings, and what the paper's study costs."""
+"""An overview of all settings: mean ranks of every method, and what the paper's study would cost."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["PAPER_RUNS", "Mark", "Standing", "extrapolate", "marks", "overview",
 PAPER_RUNS: dict[str, int] = {
     name: 128 if name in FAMILIES else 256 for name in PROBLEMS if name not in SAFETY
 }
-"""Runs of a setting in the paper, by problem.
+"""The number of runs per setting in the paper, by problem.
 
 Section 5.1: "For each benchmark, we conduct 128 independent runs". Section 5.2, tables and FC-Net: "We
 report the mean simple regret together with the standard error of the mean computed over 256 independent
@@ -28,22 +28,23 @@ runs".
 """
 
 Mark = Literal["lowest", "within", ""]
-"""Where a method's mean cumulative regret is: lowest, above by at most a standard error, or higher."""
+"""Whether a mean cumulative regret is the lowest, within a standard error of the lowest, or higher."""
 
 
 @dataclass(frozen=True)
 class Standing:
-    """How one method does over all the settings that it has runs in.
+    """How good one method is over all settings that it has runs in.
 
     Args:
-        method: The method's name.
-        settings: The number of those settings.
-        rank: Mean of its ranks.
-        mean_rank: Mean of its mean ranks, where there are some.
-        lowest: Settings in which its mean cumulative regret is the lowest; a tie counts for all.
-        within: Settings in which it is lowest, or above by at most the lowest's standard error.
-        core_seconds: Time of all its runs, if the rows tell.
-        paper_core_seconds: The same with as many runs as in the paper, see `extrapolate`.
+        method: The name of the method.
+        settings: The number of settings with runs of the method.
+        rank: Mean of the ranks.
+        mean_rank: Mean of the mean ranks, where they are known.
+        lowest: The number of settings with the lowest mean cumulative regret; a tie counts for all.
+        within: The number of settings with the lowest mean, or a mean that is higher by at most the
+            standard error of the lowest.
+        core_seconds: Time of all runs, if the rows have times.
+        paper_core_seconds: The same for as many runs as in the paper, see `extrapolate`.
     """
 
     method: str
@@ -57,11 +58,11 @@ class Standing:
 
 
 def overview(rows: Iterable[Row], runs: Mapping[str, int] = PAPER_RUNS) -> list[Standing]:
-    """How every method does over all settings, known methods first.
+    """The standing of every method, known methods first.
 
     Args:
-        rows: What `summarize` returned.
-        runs: For `extrapolate`, which is left out if one of the problems is not among them.
+        rows: The rows of `summarize`.
+        runs: The argument of `extrapolate`; without extrapolation if one of the problems is missing.
     """
     marked = [pair for setting in settings(rows) for pair in zip(setting, marks(setting), strict=True)]
     timed = all(row.core_seconds is not None for row, _ in marked)
@@ -91,8 +92,8 @@ def extrapolate(rows: Iterable[Row], runs: Mapping[str, int] = PAPER_RUNS) -> di
     """Core-seconds of every method if each of its settings had as many runs as `runs` says.
 
     Args:
-        rows: What `summarize` returned with `timings=True`.
-        runs: Runs of a setting, by problem.
+        rows: The rows of `summarize` with `timings=True`.
+        runs: The number of runs per setting, by problem.
 
     Raises:
         SettingError: If a row has no times, or its problem is not in `runs`.
@@ -112,7 +113,7 @@ def extrapolate(rows: Iterable[Row], runs: Mapping[str, int] = PAPER_RUNS) -> di
 
 
 def settings(rows: Iterable[Row]) -> list[list[Row]]:
-    """The rows of every setting, settings in the order in which they come."""
+    """The rows of every setting, in the order in which the settings come."""
     groups: dict[tuple[str, int, int], list[Row]] = {}
     for row in rows:
         groups.setdefault((row.problem, row.meta_tasks, row.points), []).append(row)
@@ -120,7 +121,7 @@ def settings(rows: Iterable[Row]) -> list[list[Row]]:
 
 
 def marks(setting: Sequence[Row]) -> list[Mark]:
-    """The marks of a setting's rows; the standard error that counts is that of the lowest mean."""
+    """The marks of the rows of one setting; the standard error is that of the lowest mean."""
     lowest = min(row.cumulative for row in setting)
     error = max(row.cumulative_se or 0.0 for row in setting if row.cumulative == lowest)
 

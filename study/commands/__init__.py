@@ -1,0 +1,1 @@
+"""The commands of `python -m study`, one module per command. Only this package prints."""

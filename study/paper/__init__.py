@@ -1,0 +1,1 @@
+"""The figures of the paper: their settings, and how they are drawn."""

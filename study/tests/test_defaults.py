@@ -1,0 +1,145 @@
+"""What the documentation says about the default, checked with the committed results."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from scaml.bench.results import read
+from study import regret_ratios
+from study.calibration import coverage_error
+from study.choices import choices
+from study.choices_figure import ChoiceRatios, compute
+
+RESULTS = Path(__file__).parents[2] / "results"
+
+
+@pytest.fixture(scope="module")
+def frame() -> pd.DataFrame:
+    return read(RESULTS / "choices")[0]
+
+
+@pytest.fixture(scope="module")
+def found(frame: pd.DataFrame) -> ChoiceRatios:
+    return compute(frame)
+
+
+def of_kind(table: pd.DataFrame, kind: str) -> pd.Series:
+    """Ratios of the default on the problems of a kind."""
+    return table.loc["scaml", [s for s in table.columns if regret_ratios.kind_of(s[0]) == kind]]
+
+
+def test_against_the_paper(frame: pd.DataFrame) -> None:
+    table = regret_ratios.ratios(frame, "scaml-paper", evaluations=30)
+    tables, synthetic = of_kind(table, "tables"), of_kind(table, "synthetic")
+    assert len(tables) == 9
+    assert len(synthetic) == 3
+    assert regret_ratios.geometric_mean(tables) <= 0.8
+    assert tables.max() <= 1.05
+    assert synthetic.max() <= 1.05
+
+
+def test_against_no_past(frame: pd.DataFrame) -> None:
+    table = regret_ratios.ratios(frame, "gpbo", evaluations=30)
+    assert of_kind(table, "tables").max() < 1.0
+    safety = of_kind(table, "safety")
+    assert len(safety) == 9
+    assert safety.max() <= 1.1
+    assert safety["one-good"].item() < 1.0
+
+
+def test_everything_has_enough_runs(frame: pd.DataFrame, found: ChoiceRatios) -> None:
+    assert frame.groupby(["problem", "method"])["run"].nunique().min() >= 16
+    assert set(choices()) <= set(found.runs.index)
+
+
+@pytest.mark.parametrize(
+    "choice",
+    [
+        *(
+            "normalization=union",
+            "normalization=pooled",
+            "normalization=level",
+            "normalization=learned",
+        ),
+        *("weights=positive", "weights=signed", "weights=per-task", "weights=spike", "sqrt-beta=5"),
+        *("hyperparameters=laplace", "warping=power", "acquisition=thompson"),
+    ],
+)
+def test_choices_that_the_page_calls_worse(found: ChoiceRatios, choice: str) -> None:
+    error = found.errors.loc[choice, "tables"]
+    assert found.ratios.loc[choice, "tables"] - 2.0 * error > 1.0
+
+
+def test_an_unrelated_past(frame: pd.DataFrame) -> None:
+    unrelated = frame[frame["problem"] == "unrelated"]
+    assert unrelated.groupby("method")["run"].nunique().min() >= 64
+    one_good = frame[(frame["problem"] == "one-good") & frame["method"].isin(["scaml", "gpbo"])]
+    assert one_good.groupby("method")["run"].nunique().min() >= 64
+    against_gp = regret_ratios.ratios(unrelated, "gpbo")["unrelated"].squeeze(axis=1)
+    assert against_gp["scaml"] <= 1.1
+    assert against_gp["gpbo-nei"] < 1.0
+
+
+def test_noisy_expected_improvement_is_better_than_ucb(frame: pd.DataFrame) -> None:
+    table, errors = (f(frame, "scaml-ucb") for f in (regret_ratios.ratios, regret_ratios.ratio_errors))
+    seen = [s for s in table.columns if regret_ratios.kind_of(s[0]) != "safety"]
+    ratio = regret_ratios.geometric_mean(table.loc["scaml", seen])
+    error = regret_ratios.geometric_mean_error(table.loc["scaml", seen], errors.loc["scaml", seen])
+    assert ratio + 2.0 * error < 1.0
+    assert regret_ratios.geometric_mean(of_kind(table, "safety")) < 1.0
+
+
+MATERN = "acquisition=nei+kernel=matern52"
+
+
+@pytest.mark.parametrize("wrong_past", [True, False])
+def test_noisy_expected_improvement_is_chosen_without_any_family(
+    frame: pd.DataFrame, wrong_past: bool
+) -> None:
+    kept = frame if wrong_past else frame[frame["problem"].map(regret_ratios.kind_of) != "safety"]
+    found = regret_ratios.leave_one_family_out(regret_ratios.ratios(kept, "scaml-ucb"))
+    assert set(found["chosen"]) <= {"scaml", MATERN}
+    assert regret_ratios.geometric_mean(found["ratio"].astype(float)) < 0.95
+
+
+@pytest.mark.parametrize("wrong_past", [True, False])
+def test_it_is_chosen_among_those_with_the_kernel_of_the_default(
+    frame: pd.DataFrame, wrong_past: bool
+) -> None:
+    kept = frame[~frame["method"].str.contains("matern52")]
+    if not wrong_past:
+        kept = kept[kept["problem"].map(regret_ratios.kind_of) != "safety"]
+    found = regret_ratios.leave_one_family_out(regret_ratios.ratios(kept, "scaml-ucb"))
+    others = found[~found["chosen"].isin(["scaml", "acquisition=lognei"])]
+    assert list(others.index) == ([] if wrong_past else ["hartmann"])
+    assert (others["ratio"] > 1.0).all()
+    assert regret_ratios.geometric_mean(found["ratio"].astype(float)) < 0.96
+
+
+def test_a_rougher_kernel_is_better_on_tables_alone(frame: pd.DataFrame) -> None:
+    table = regret_ratios.ratios(frame, "scaml")
+    errors = regret_ratios.overview_errors(table, regret_ratios.ratio_errors(frame, "scaml")).loc[
+        MATERN
+    ]
+    found = regret_ratios.overview(table).loc[MATERN]
+    assert found["tables"] + 2.0 * errors["tables"] < 1.0
+    assert found["worst table"] < 1.05
+    assert found["synthetic"] > 1.0
+
+
+def test_closed_form_and_monte_carlo_are_even(frame: pd.DataFrame) -> None:
+    table = regret_ratios.ratios(frame, "scaml")
+    errors = regret_ratios.overview_errors(table, regret_ratios.ratio_errors(frame, "scaml"))
+    found = (regret_ratios.overview(table) - 1.0).loc["acquisition=lognei", list(errors)].abs()
+    assert (found < 2.0 * errors.loc["acquisition=lognei"]).all()
+
+
+def test_intervals() -> None:
+    frame = pd.read_csv(RESULTS / "coverage.csv")
+    assert set(frame["observations"]) == {0, 5, 20}
+    assert frame["problem"].nunique() == 9
+    error = coverage_error(frame).groupby("method")["error"].mean()
+    assert error["scaml"] < error["scaml-paper"]
