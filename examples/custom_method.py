@@ -1,9 +1,11 @@
 """A meta-learning method of your own, compared with those of scaml on equal terms.
 
-`Mine` trusts the past tasks that put the new observations in the right order (Kendall's τ), and the
-new task's own GP more with every observation. `python examples/custom_method.py` runs it beside others;
-`scaml bench run branin --methods scaml ./examples/custom_method.py:Mine` does so in a study that is
-kept; `pytest examples/custom_method.py` checks that it can do all that a method must.
+`Mine` weighs each past task by how well it ranks the new observations (Kendall's τ). With every
+observation, the GP of the new task alone counts more.
+
+`python examples/custom_method.py` compares it with two methods of scaml. `scaml bench run branin
+--methods scaml ./examples/custom_method.py:Mine` does the same and saves every run. `pytest
+examples/custom_method.py` runs the suite that every method must pass.
 """
 
 from __future__ import annotations
@@ -37,9 +39,9 @@ class Mine(ModularMethod["MyPrior"]):
     """Past tasks weighted by rank correlation.
 
     Args:
-        kernel: Of all GPs.
+        kernel: Kernel of all GPs.
         sharpness: How much a better rank correlation counts.
-        patience: About how many observations make the new task count as much as the past.
+        patience: About how many observations it takes until the new task counts as much as the past.
         sqrt_beta: √β of the acquisition function, UCB.
     """
 
@@ -49,7 +51,7 @@ class Mine(ModularMethod["MyPrior"]):
     sqrt_beta: float = 3.0
 
     def prior(self, past: SeenPast, task_gps: TaskGPs) -> MyPrior:
-        """What is learned from the past: here nothing but the GP of every task."""
+        """Make the prior from the fitted GPs; here there is nothing more to learn from the past."""
         return MyPrior(self, past.meta, task_gps)
 
 
@@ -60,7 +62,7 @@ class MyPrior(ModularPrior):
     method: Mine
 
     def condition(self, task: Task, *, seed: int = 0) -> Ensemble:
-        """The model of a new task given its observations, which may be none."""
+        """Make the model of a new task from its observations, of which there may be none."""
         self.check_task(task)
         mine = self.method
         own = fit_plain_gp(task, standardize(task.y), kernel=mine.kernel, seed=check_seed(seed))
@@ -71,13 +73,13 @@ class MyPrior(ModularPrior):
 
 
 def rank_correlation(means: Tensor, y: Tensor) -> Tensor:
-    """Kendall's τ between each row of the means, `M x n`, and y; 0 where there is no pair."""
+    """Kendall's τ between each row of the means, `M x n`, and y; 0 if there is no pair."""
     agree = (means[:, :, None] - means[:, None, :]).sign() * (y[:, None] - y).sign()
     return agree.sum((-2, -1)) / max(len(y) * (len(y) - 1), 1)
 
 
 class TestMine(MetaLearnerTestCase):
-    """All that a method must be able to do, for pytest."""
+    """The suite that every method must pass, run by pytest."""
 
     method = Mine()
 

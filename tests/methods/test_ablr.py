@@ -14,20 +14,11 @@ from scaml.gp.units import Units
 from scaml.methods import ablr
 from scaml.methods.ablr import ABLR, ABLRModel, negative_log_likelihood
 from scaml.methods.shared.network_tasks import settled
-from scaml.testing import MetaLearnerTestCase
 from tests.cases import meta_data, query, task_of
 from tests.oracles import Array
 
 QUICK = ABLR(iterations=60)
 META = meta_data((12, 9, 15), 2)
-
-
-class TestABLR(MetaLearnerTestCase):
-    method = QUICK
-
-
-class TestRetrained(MetaLearnerTestCase):
-    method = ABLR(iterations=15, retrain=True)
 
 
 def dense(Phi: Array, alpha: float, beta: float) -> Array:

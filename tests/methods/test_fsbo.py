@@ -16,21 +16,10 @@ from scaml.gp.units import Units
 from scaml.methods import fsbo
 from scaml.methods.fsbo import FSBO, DeepKernel, FSBOModel
 from scaml.methods.shared.network_tasks import Standardized, settled
-from scaml.testing import MetaLearnerTestCase
 from tests.cases import meta_data, query, task_of
 
 QUICK = FSBO(iterations=40, epochs=10)
 META = meta_data((12, 9, 15), 2)
-
-
-class TestFSBO(MetaLearnerTestCase):
-    method = QUICK
-
-
-class TestStarted(MetaLearnerTestCase):
-    """With initial points, which take the place of the first suggestions."""
-
-    method = FSBO(iterations=10, epochs=2, initial=2)
 
 
 class Exact(gpytorch.models.ExactGP):

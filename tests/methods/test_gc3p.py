@@ -14,10 +14,8 @@ from torch import Tensor, nn
 
 import scaml.methods.gc3p as module
 from scaml import MetaData, SavedFileError, SettingError, SpaceError, Task
-from scaml.methods.base import MetaPrior
 from scaml.methods.gc3p import GC3P, CopulaProcess, GC3PPrior, PriorNetwork, gaussian_loss
 from scaml.methods.shared.networks import seeded
-from scaml.testing import MetaLearnerTestCase
 from tests.cases import meta_data, query, task_of
 from tests.oracles import Array, kernel_matrix
 
@@ -28,17 +26,6 @@ META = meta_data((9, 14, 11), 2)
 @pytest.fixture(scope="module")
 def prior() -> GC3PPrior:
     return QUICK.meta_fit(META, seed=0)
-
-
-class TestGC3P(MetaLearnerTestCase):
-    method = QUICK
-
-    def test_units_change_nothing_at_all(self, prior: MetaPrior) -> None:
-        meta = MetaData([Task(t.X, 1e3 * t.y - 50.0, name=t.name) for t in self.past()])
-        scaled, task = self.method.meta_fit(meta, seed=0), self.task(5)
-        other = Task(task.X, 1e3 * task.y - 50.0)
-        ours, theirs = prior.condition(task), scaled.condition(other)
-        assert torch.equal(ours.posterior(self.points(3)).mean, theirs.posterior(self.points(3)).mean)
 
 
 def by_hand(network: PriorNetwork, X: Tensor) -> tuple[Array, Array]:
@@ -154,6 +141,16 @@ def test_the_order_of_tasks_changes_no_bit(prior: GC3PPrior) -> None:
     turned = QUICK.meta_fit(MetaData([META[i] for i in (2, 0, 1)]), seed=0)
     for name, tensor in turned.state().items():
         assert torch.equal(tensor, prior.state()[name])
+
+
+def test_the_units_of_y_change_no_bit(prior: GC3PPrior) -> None:
+    def scaled(task: Task) -> Task:
+        return Task(task.X, 1e3 * task.y - 50.0, name=task.name)
+
+    other = QUICK.meta_fit(MetaData([scaled(task) for task in META]), seed=0)
+    task, X = task_of(5, 2), query(3, 2)
+    ours, theirs = prior.condition(task), other.condition(scaled(task))
+    assert torch.equal(ours.posterior(X).mean, theirs.posterior(X).mean)
 
 
 def test_the_seed_decides(prior: GC3PPrior) -> None:

@@ -22,7 +22,6 @@ import scaml.methods.mtgp as module
 from scaml import FitError, MetaData, SavedFileError, SettingError, SpaceError, Task, TaskDataError
 from scaml.gp.kernels import KernelName
 from scaml.methods.mtgp import MTGP, Loss, MTGPPrior
-from scaml.testing import MetaLearnerTestCase
 from tests.cases import meta_data, query, task_of
 from tests.oracles import Array, kernel_matrix
 
@@ -36,14 +35,6 @@ ignore_sparse = pytest.mark.filterwarnings("ignore:Sparse invariant checks:UserW
 @pytest.fixture(scope="module")
 def prior() -> MTGPPrior:
     return QUICK.meta_fit(META, seed=0)
-
-
-class TestMTGP(MetaLearnerTestCase):
-    method = QUICK
-
-
-class TestColdMTGP(MetaLearnerTestCase):
-    method = MTGP(max_iterations=10, warm_start=False, kernel="matern52", rank=1)
 
 
 def units(y: Tensor) -> tuple[float, float]:

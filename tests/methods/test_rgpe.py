@@ -19,17 +19,12 @@ from scaml.methods.rgpe import RGPE, LeftOut, RGPEPrior, own_loss, rank_weights,
 from scaml.methods.shared.ensemble import Ensemble
 from scaml.methods.shared.plain_gp import fit_plain_gp
 from scaml.model.scaml_gp import ScaMLGP
-from scaml.testing import MetaLearnerTestCase
 from tests.botorch_baseline import single_task_gp
 from tests.cases import meta_data, query, smooth, task_of
 from tests.oracles import Array, kernel_matrix
 
 META = meta_data((10, 14, 8), 2)
 X = query(6, 2)
-
-
-class TestRGPE(MetaLearnerTestCase):
-    method = RGPE()
 
 
 @pytest.fixture(scope="module")

@@ -14,16 +14,11 @@ from scaml.gp.kernels import KernelName
 from scaml.gp.map_fit import FitInput, fit_gps
 from scaml.methods import GPBO, rm_gp_ucb
 from scaml.methods.rm_gp_ucb import RMGP, RMGPUCB, RMGPUCBPrior
-from scaml.testing import MetaLearnerTestCase
 from tests.cases import meta_data, query, task_of
 from tests.oracles import Array, kernel_matrix
 
 META = meta_data((9, 14, 6), 2)
 Q = query(6, 2)
-
-
-class TestRMGPUCB(MetaLearnerTestCase):
-    method = RMGPUCB()
 
 
 def dense(kernel: str, theta: Array, X: Array, z: Array, at: Array) -> tuple[Array, Array]:

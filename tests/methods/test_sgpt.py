@@ -14,7 +14,6 @@ from scaml import MetaData, SettingError, Task
 from scaml.gp.units import standardize
 from scaml.methods.sgpt import SGPT, SGPTPrior, discordance, epanechnikov
 from scaml.methods.shared.plain_gp import fit_plain_gp
-from scaml.testing import MetaLearnerTestCase
 from tests.cases import query, smooth, task_of
 
 X = query(6, 2)
@@ -26,10 +25,6 @@ def related(shift: float, n: int, seed: int) -> Task:
 
 
 META = MetaData([related(0.5, 14, 1), related(2.0, 10, 0), related(3.5, 8, 2)])
-
-
-class TestSGPT(MetaLearnerTestCase):
-    method = SGPT()
 
 
 @pytest.fixture(scope="module")

@@ -14,20 +14,11 @@ from scaml.gp.hyperpriors import Gamma, KernelPriors, LogNormal
 from scaml.gp.kernels import KernelName
 from scaml.gp.map_fit import FitInput, fit_gps
 from scaml.methods.stackgp import Stack, StackGP, StackGPPrior
-from scaml.testing import MetaLearnerTestCase
 from tests.cases import meta_data, query, task_of
 from tests.oracles import GP, Array, kernel_matrix
 
 META = meta_data((9, 14), 2)
 Q = query(6, 2)
-
-
-class TestStackGP(MetaLearnerTestCase):
-    method = StackGP()
-
-
-class TestStackGPOfVizier(MetaLearnerTestCase):
-    method = StackGP(deviations="geometric", alpha=2.0)
 
 
 def dense(kernel: str, gp: GP, X: Array, z: Array, at: Array) -> tuple[Array, Array]:

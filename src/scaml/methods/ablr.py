@@ -1,9 +1,9 @@
 r"""ABLR: adaptive Bayesian linear regression (Perrone, Jenatton, Seeger, Archambeau, NeurIPS 2018).
 
-All tasks share the features $\phi: R^d \to R^D$ of a neural network; each has a Bayesian linear
-regression on them of its own, $y_t \sim N(\Phi_t w_t, \beta_t^{-1} I)$ and
+All tasks share the features $\phi: R^d \to R^D$ of a neural network. Each task has its own Bayesian
+linear regression on these features, $y_t \sim N(\Phi_t w_t, \beta_t^{-1} I)$ and
 $w_t \sim N(0, \alpha_t^{-1} I)$, with y standardized. With $r = \beta / \alpha$,
-$K = I + r \Phi^T \Phi = L L^T$ and $e = L^{-1} \Phi^T y$, the weights integrated out,
+$K = I + r \Phi^T \Phi = L L^T$, $e = L^{-1} \Phi^T y$ and the weights integrated out,
 
 $$-\log p(y) = -\tfrac n2 \log \beta + \tfrac \beta 2 (\lVert y \rVert^2 - r \lVert e \rVert^2)
   + \sum_i \log L_{ii} + \tfrac n2 \log 2 \pi,$$
@@ -13,22 +13,23 @@ The network and all $(\alpha_t, \beta_t)$ minimize the sum of the tasks' $-\log 
 
 Choices:
 
-- The network has three hidden layers of 50 tanh units, and the last of them is $\phi$: D = 50, without
-  a further linear layer (which the regression's weights would only repeat) and without a bias feature
-  (y has mean 0). Coordinates enter as $2x - 1$, centred for tanh.
+- The network has three hidden layers of 50 tanh units. The last of them is $\phi$, so D = 50. There is
+  no further linear layer (it would only repeat the weights of the regression) and no bias feature (y
+  has mean 0). Coordinates enter as $2x - 1$, centred for tanh.
 - $\alpha$ and $\beta$ are confined to $[10^{-4}, 10^4]$ and $[10^{-2}, 10^6]$: the likelihood of a task
   with constant values, or of one without noise, has no maximum.
-- Early stopping: a tenth of the points of every task (one at least) is held out where the task has 5
-  or more. After every 5 iterations of L-BFGS the mean negative log predictive density of these points
-  is looked at; the network ends where it was lowest. Then every $(\alpha_t, \beta_t)$ is refitted to
-  all points of its task. Where no task has 5 points, L-BFGS runs to its end.
-- Of a new task $(\alpha, \beta)$ maximize the marginal likelihood of its data, at every step; the
-  network stays. The original retrains it on all data at every step, which costs a meta-fit a step:
-  `retrain=True` does so, from scratch. The study uses `retrain=False`.
-- As long as the new task's values do not vary (none or one, say) its likelihood has no maximum:
-  $\alpha$ and $\beta$ are then the geometric means of the past tasks'. Without data $\mu = 0$ and
-  $\Sigma(x, x') = \alpha^{-1} \phi(x)^T \phi(x')$, and UCB would go where the features are largest; the
-  publication's EI needs an observation. The first point is any, by the seed, as for a plain GP.
+- Early stopping: a task with 5 or more points holds out a tenth of them, at least one. After every 5
+  iterations of L-BFGS, the mean negative log predictive density of the held-out points is computed. The
+  network with the lowest one is kept. Then every $(\alpha_t, \beta_t)$ is refitted to all points of its
+  task. If no task has 5 points, L-BFGS runs to its end.
+- At every step, $(\alpha, \beta)$ of a new task maximize the marginal likelihood of its data, and the
+  network does not change. The original retrains the network on all data at every step, which costs one
+  meta-fit per step. `retrain=True` does so, from scratch. The study uses `retrain=False`.
+- If the values of the new task do not vary (there may be one value or none), its likelihood has no
+  maximum. $\alpha$ and $\beta$ are then the geometric means over the past tasks. Without data $\mu = 0$
+  and $\Sigma(x, x') = \alpha^{-1} \phi(x)^T \phi(x')$, so that UCB would prefer points with large
+  features; the publication's EI needs an observation. Here the seed decides the first point, as for a
+  plain GP.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ from torch import Tensor, nn
 from scaml.common.checks import check_integer, check_seed
 from scaml.common.parallel import effective_n_jobs, one_thread
 from scaml.errors import FitError, SavedFileError, SettingError
-from scaml.gp.linalg import cholesky
+from scaml.gp.linalg import cholesky, inverse_of_lower
 from scaml.gp.minimize import minimize
 from scaml.gp.moments_model import MomentsModel
 from scaml.gp.units import Units
@@ -61,18 +62,18 @@ from scaml.tasks.task import Task
 __all__ = ["ABLR", "ABLRModel", "ABLRPrior", "negative_log_likelihood"]
 
 _LOG_2PI = math.log(2.0 * math.pi)
-# Logarithms of α and β: what they cannot leave, and where they start.
+# Logarithms of α and β: their bounds, and where the training starts.
 _LEAST = torch.tensor([1e-4, 1e-2], dtype=torch.float64).log()
 _MOST = torch.tensor([1e4, 1e6], dtype=torch.float64).log()
 _START = torch.tensor([10.0, 100.0], dtype=torch.float64).log()
 _NO_UNITS = Units(torch.zeros((), dtype=torch.float64), torch.ones((), dtype=torch.float64))
-_GRID = torch.tensor([0.03, 0.3, 3.0], dtype=torch.float64).log()  # starts of a refit, around that
+_GRID = torch.tensor([0.03, 0.3, 3.0], dtype=torch.float64).log()  # starts of a refit, around _START
 _TOLERANCE = 1e-10
 _SAME_BASIN = 1e-3
-_EVERY = 5  # iterations of L-BFGS between looks at the held-out points
-_PATIENCE = 10  # looks without improvement after which the training ends
+_EVERY = 5  # iterations of L-BFGS between two evaluations of the held-out points
+_PATIENCE = 10  # evaluations without improvement after which the training ends
 _MEMORY = 20  # pairs that L-BFGS remembers
-_LEAST_SPLIT, _SHARE = 5, 10  # of so many points of a task or more, one in so many is held out
+_LEAST_SPLIT, _SHARE = 5, 10  # a task with at least 5 points holds out one in 10
 
 
 @dataclass(frozen=True)
@@ -80,15 +81,17 @@ class ABLR(Method):
     """Bayesian linear regression on the shared features of a network.
 
     Args:
-        widths: Units of the tanh layers; the last gives the features.
-        iterations: Iterations of L-BFGS at most.
-        retrain: Whether every step trains the network anew, with the test data: a meta-fit a step.
+        widths: Units of the tanh layers; the last layer gives the features.
+        iterations: Largest number of iterations of L-BFGS.
+        retrain: Whether every step trains the network anew, with the test data: one meta-fit per step.
         sqrt_beta: √β of the default acquisition function, UCB.
     """
 
     publication: ClassVar[str] = "Perrone et al., NeurIPS 2018"
     cost: ClassVar[str] = "one network for all tasks; a step grows with n_t, retrained with all points"
-    summary: ClassVar[str] = "Bayesian linear regression on features that a network learned from all."
+    summary: ClassVar[str] = (
+        "Bayesian linear regression on features that a network learned from all tasks."
+    )
 
     widths: tuple[int, ...] = (50, 50, 50)
     iterations: int = 500
@@ -110,8 +113,8 @@ class ABLR(Method):
         Args:
             meta: The past tasks.
             seed: Decides the network's start and the held-out points.
-            n_jobs: Not used: the tasks are trained together.
-            progress: Told of iterations done.
+            n_jobs: Checked but not used, because the tasks are trained together.
+            progress: Called with the number of iterations done and of all.
         """
         check_meta(meta)
         seed = check_seed(seed)
@@ -137,7 +140,7 @@ class ABLR(Method):
         return ABLRPrior(self, meta, network, state["alpha"], state["beta"])
 
     def _train(self, data: Sequence[Standardized], seed: int, progress: Progress | None) -> nn.Module:
-        """The network where the held-out points are predicted best."""
+        """Train the network; the one that predicts the held-out points best is kept."""
         with torch.inference_mode(False), torch.enable_grad():
             network = _network(data[0].X.shape[-1], self.widths, seed)
             training = _Training(network, data, seed)
@@ -147,7 +150,7 @@ class ABLR(Method):
 
 @dataclass(frozen=True, eq=False)
 class ABLRPrior(MetaPrior):
-    """The network, and the past tasks' precisions."""
+    """The trained network, and the precisions α and β of the past tasks."""
 
     method: ABLR
     meta: MetaData
@@ -159,7 +162,7 @@ class ABLRPrior(MetaPrior):
         return {**self.network.state_dict(), "alpha": self.alpha, "beta": self.beta}
 
     def condition(self, task: Task, *, seed: int = 0) -> ABLRModel:
-        """Refit α and β to the task's data, after the network if the method says so."""
+        """Refit α and β to the task's data; with `retrain`, train the network first."""
         self.check_task(task)
         seed = check_seed(seed)
         with one_thread():
@@ -176,7 +179,7 @@ class ABLRPrior(MetaPrior):
             return ABLRModel(network, Phi, new.z, units, alpha, beta)
 
     def acquisition(self, model: Model) -> AcquisitionFunction:
-        """UCB; flat without an observation."""
+        """UCB; without an observation, a constant function."""
         blind = isinstance(model, ABLRModel) and not model.observed
         return UpperConfidenceBound(model, sqrt_beta=0.0 if blind else self.method.sqrt_beta)
 
@@ -213,7 +216,7 @@ class ABLRModel(MomentsModel):
         r = beta / alpha
         identity = torch.eye(Phi.shape[-1], dtype=torch.float64)
         L = cholesky(identity + r * Phi.mT @ Phi, "the test-task")
-        self._root = torch.linalg.solve_triangular(L, identity, upper=False)  # L^-1
+        self._root = inverse_of_lower(L)
         e = self._root @ (Phi.mT @ z)
         self._weights = r * (self._root.mT @ e)
 
@@ -234,14 +237,14 @@ class ABLRModel(MomentsModel):
 def negative_log_likelihood(
     Phi: Tensor, z: Tensor, alpha: Tensor, beta: Tensor, count: Tensor
 ) -> Tensor:
-    """-log p(y_t), one a task, by a factor of the smaller of n x n and D x D; differentiable.
+    """-log p(y_t), one per task, by a factor of the smaller of n x n and D x D; differentiable.
 
     Args:
         Phi: Features, `batch x n x D`, zero in padded rows.
         z: Values, `batch x n`, zero in padded rows.
         alpha: Precisions of the weights, `batch`.
         beta: Precisions of the noise, `batch`.
-        count: Rows that are none of the padding, `batch`.
+        count: Numbers of rows that are not padding, `batch`.
     """
     r = (beta / alpha)[:, None, None]
     n, D = Phi.shape[-2:]
@@ -273,7 +276,7 @@ class _Training:
         self._step = 0
 
     def run(self, iterations: int, progress: Progress | None) -> None:
-        """Take at most so many iterations and end where the held-out loss was lowest."""
+        """Take at most so many iterations, and keep the network with the lowest held-out loss."""
         optimizer = torch.optim.LBFGS(
             [*self.network.parameters(), self._free],
             max_iter=_EVERY,
@@ -288,7 +291,7 @@ class _Training:
             optimizer.param_groups[0]["max_iter"] = min(_EVERY, iterations - self._step)
             optimizer.step(lambda: self._loss(optimizer))
             self._step += _EVERY
-            loss = self._held_out_loss()  # NaN where nothing is held out
+            loss = self._held_out_loss()  # NaN if nothing is held out
             if not loss >= lowest:
                 lowest, kept, waited = loss, copy.deepcopy(self.network.state_dict()), 0
             else:
@@ -306,7 +309,7 @@ class _Training:
         return alpha, beta
 
     def _loss(self, optimizer: torch.optim.Optimizer) -> Tensor:
-        """Σ_t -log p(y_t), a point."""
+        """Σ_t -log p(y_t), divided by the number of points."""
         optimizer.zero_grad()
         Phi = self.network(self._X) * self._mask.unsqueeze(-1)
         losses = negative_log_likelihood(Phi, self._z, *self._precisions(), self._mask.sum(-1))
@@ -315,7 +318,7 @@ class _Training:
             t = int(bad.nonzero()[0])
             raise FitError(
                 f"The loss of ABLR became {losses[t].item()} on task {self._names[t]!r} at step "
-                f"{self._step}; look for values of y that dwarf the others."
+                f"{self._step}; look for values of y that are far larger than the others."
             )
         loss: Tensor = losses.sum() / self._mask.sum()
         loss.backward()
@@ -334,11 +337,11 @@ class _Training:
 
 
 def _refit(features: Sequence[Tensor], values: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
-    """α and β, one of each a task, of the highest likelihood given the network.
+    """The α and β of every task that maximize its likelihood, given the network.
 
-    With s_i and p_i the squared singular values of Φ and projections of y on its left singular
-    vectors, g_i = r s_i / (1 + r s_i), twice the negative log likelihood is
-    -n log β + Σ log(1 + r s_i) + β (|y|² - Σ p_i g_i) + const: a problem of two variables.
+    Let s_i be the squared singular values of Φ, p_i the squared projections of y on the left singular
+    vectors, and g_i = r s_i / (1 + r s_i). Twice the negative log likelihood is then
+    -n log β + Σ log(1 + r s_i) + β (|y|² - Σ p_i g_i) + const, a problem of two variables per task.
     """
     U, S, _ = zip(*(torch.linalg.svd(Phi, full_matrices=False) for Phi in features), strict=True)
     s = _stack([part.square() for part in S])
@@ -370,7 +373,7 @@ def _refit(features: Sequence[Tensor], values: Sequence[Tensor]) -> tuple[Tensor
 
 
 def _split(task: Standardized, seed: int) -> tuple[Standardized, Standardized]:
-    """Seen and held-out points, the same whatever other tasks there are."""
+    """Seen and held-out points, which do not depend on the other tasks."""
     n = len(task.z)
     count = max(1, n // _SHARE) if n >= _LEAST_SPLIT else 0
     order = torch.randperm(n, generator=torch.Generator().manual_seed(seed))
@@ -378,7 +381,7 @@ def _split(task: Standardized, seed: int) -> tuple[Standardized, Standardized]:
 
 
 class _Centred(nn.Module):
-    """The unit cube as [-1, 1]^d."""
+    """Maps the unit cube to [-1, 1]^d."""
 
     def forward(self, X: Tensor) -> Tensor:
         return 2.0 * X - 1.0
@@ -390,5 +393,5 @@ def _network(d: int, widths: Sequence[int], seed: int) -> nn.Sequential:
 
 
 def _stack(parts: list[Tensor]) -> Tensor:
-    """Tensors of unequal length in one batch, with zeros at their ends."""
+    """One batch of tensors of unequal length, padded with zeros at the end."""
     return nn.utils.rnn.pad_sequence(parts, batch_first=True)

@@ -1,31 +1,34 @@
 r"""FSBO: few-shot Bayesian optimization with deep kernel surrogates (Wistuba, Grabocka, ICLR 2021).
 
-One deep-kernel GP serves all tasks:
+All tasks share one deep-kernel GP,
 
 $$k(x, x') = o \exp(-\lVert \phi(x) - \phi(x') \rVert^2 / (2 \ell^2)) + \sigma^2 [x = x'],$$
 
-$\phi$ a network of two layers of 128 ReLU units. Network, $\ell$, o and $\sigma^2$ are trained by Adam
-(rate 1e-3) on the marginal likelihood of the past tasks: draw a task, draw $l < u$ from the range of
-all y, take a few steps on batches of 50 of its points with $y \leftarrow (y - l) / (u - l)$, draw the
-next one. On a new task a copy of all parameters is trained on its data for a few epochs, at every step.
+where $\phi$ is a network with two layers of 128 ReLU units. Adam (rate 1e-3) trains the network,
+$\ell$, o and $\sigma^2$ on the marginal likelihood of the past tasks: draw a task, draw $l < u$ from
+the range of all y, take a few steps on batches of 50 of its points with
+$y \leftarrow (y - l) / (u - l)$, draw the next task. At every step on a new task, a copy of all
+parameters is trained on its data for a few epochs.
 
 Choices:
 
-- The second ReLU layer is $\phi$ itself, and one lengthscale serves all its units: a layer can
-  scale its units by itself.
-- y is standardized, task by task (the paper's appendix C.1), before l and u are drawn, so that units of
-  a task do not matter; so is y of the new task. l and u are at least a tenth of the range apart: a
-  narrower pair blows values up to where they say nothing but that $\sigma^2$ and o should be large.
-- "A few" are 5 steps on a task, and 50 epochs on the new one (in batches of 50 if it has more points).
-- The number of tasks drawn is not published. Here a tenth of the tasks (one at least) is not trained
-  on. Every 100 steps their negative log likelihood is looked at, the scale of y (which l and u make
-  arbitrary) at its optimum; the parameters end where that was lowest. A single past task holds out a
-  fifth of its points instead, if it has 10 or more.
+- The second ReLU layer is $\phi$ itself. One lengthscale serves all its units, because the layer can
+  scale its units itself.
+- The y of every task, also of the new one, is standardized by itself (the paper's appendix C.1) before
+  l and u are drawn, so that the units of a task do not matter. l and u are at least a tenth of the
+  range apart: a narrower pair makes the values so large that they only ask for large $\sigma^2$ and o.
+- "A few" means 5 steps on a task, and 50 epochs on the new task (in batches of 50 if it has more
+  points).
+- The number of tasks drawn is not published. Here a tenth of the tasks, at least one, is held out.
+  Every 100 steps, their negative log likelihood is computed with the best scale of y (l and u make the
+  scale arbitrary). The parameters with the lowest one are kept. A single past task holds out a fifth of
+  its points instead, if it has 10 or more.
 - $\sigma^2$ is at least 1e-5. Training starts at $\ell = o = 1$, $\sigma^2 = 0.01$.
-- The original starts on 5 points that minimize $\sum_t \min_{x \in X} \tilde f_t(x)$, found by
-  evolution. The paper compares without initial points, so that `initial=0` is the default; otherwise
-  they are found in the meta-fit, $\tilde f_t$ being the posterior mean of task t, and suggested first.
-- Without data the new task's model is the GP's prior: mean 0 and variance o everywhere.
+- The original starts with 5 points that minimize $\sum_t \min_{x \in X} \tilde f_t(x)$, found by
+  evolution. The paper compares without initial points, so that `initial=0` is the default. Otherwise
+  the meta-fit finds the points, with the posterior mean of task t as $\tilde f_t$, and they are
+  suggested first.
+- Without data, the model of the new task is the GP's prior: mean 0 and variance o everywhere.
 """
 
 from __future__ import annotations
@@ -45,7 +48,7 @@ from scaml.common.checks import check_integer, check_seed
 from scaml.common.parallel import effective_n_jobs, one_thread
 from scaml.errors import SavedFileError, SettingError
 from scaml.gp.kernels import correlation, squared_distance
-from scaml.gp.linalg import cholesky
+from scaml.gp.linalg import cholesky, inverse_of_lower
 from scaml.gp.moments_model import MomentsModel
 from scaml.gp.units import Units
 from scaml.methods.base import MetaPrior, Method, check_meta, check_sqrt_beta, check_whole
@@ -61,12 +64,12 @@ _LOG_2PI = math.log(2.0 * math.pi)
 _NO_UNITS = Units(torch.zeros((), dtype=torch.float64), torch.ones((), dtype=torch.float64))
 _LEAST_NOISE = 1e-5
 _FIRST_NOISE = 1e-2
-_NARROWEST = 0.1  # u - l, as a share of the range
-_EVERY = 100  # steps between looks at the held-out tasks
-_PATIENCE = 20  # looks without improvement after which the training ends
-_SHARE_OF_TASKS = 10  # one in so many is held out
-_SHARE_OF_POINTS = 5  # of a single task, one point in so many
-_LEAST_SPLIT = 10  # points of a single task from which on some are held out
+_NARROWEST = 0.1  # smallest u - l, as a share of the range
+_EVERY = 100  # steps between two evaluations of the held-out tasks
+_PATIENCE = 20  # evaluations without improvement after which the training ends
+_SHARE_OF_TASKS = 10  # one task in 10 is held out
+_SHARE_OF_POINTS = 5  # of a single task, one point in 5 is held out
+_LEAST_SPLIT = 10  # fewest points of a single task of which some are held out
 
 
 @dataclass(frozen=True)
@@ -74,13 +77,13 @@ class FSBO(Method):
     """A deep-kernel GP, trained on all past tasks and fine-tuned to the new one.
 
     Args:
-        widths: Units of the ReLU layers; the last gives the features.
-        iterations: Tasks drawn in the meta-training, at most.
-        steps: Steps of Adam on every task drawn.
-        batch: Points of a step.
+        widths: Units of the ReLU layers; the last layer gives the features.
+        iterations: Largest number of tasks drawn in the meta-training.
+        steps: Steps of Adam per task drawn.
+        batch: Points per step.
         rate: Learning rate of Adam.
-        epochs: Passes over the test data, at every step of the optimization.
-        initial: Points that suit the past tasks, suggested before any other.
+        epochs: Passes over the test data at every step of the optimization.
+        initial: Number of initial points, which are good on the past tasks and suggested first.
         sqrt_beta: √β of the default acquisition function, UCB.
     """
 
@@ -115,8 +118,8 @@ class FSBO(Method):
         Args:
             meta: The past tasks.
             seed: Decides the network's start and every draw.
-            n_jobs: Not used: the tasks are trained together.
-            progress: Told of steps done.
+            n_jobs: Checked but not used, because the tasks are trained together.
+            progress: Called with the number of steps done and of all.
         """
         check_meta(meta)
         seed = check_seed(seed)
@@ -142,7 +145,7 @@ class FSBO(Method):
 
 @dataclass(frozen=True, eq=False)
 class FSBOPrior(MetaPrior):
-    """The deep kernel, and points to begin with."""
+    """The trained deep kernel, and the initial points."""
 
     method: FSBO
     meta: MetaData
@@ -153,7 +156,7 @@ class FSBOPrior(MetaPrior):
         return {**self.kernel.state_dict(), "initial": self.initial}
 
     def condition(self, task: Task, *, seed: int = 0) -> MomentsModel:
-        """Fine-tune a copy of the deep kernel to the task's data and condition it on them."""
+        """Fine-tune a copy of the deep kernel to the task's data, and condition the GP on the data."""
         self.check_task(task)
         seed = check_seed(seed)
         with one_thread(), torch.inference_mode(False):
@@ -167,11 +170,11 @@ class FSBOPrior(MetaPrior):
             return Started(model, left) if len(left) else model
 
     def acquisition(self, model: Model) -> AcquisitionFunction:
-        """UCB with the method's √β, once the initial points are through."""
+        """UCB with the method's √β, after the initial points are used up."""
         return Nearest(model) if isinstance(model, Started) else super().acquisition(model)
 
     def initial_points(self, n: int, *, seed: int = 0) -> Tensor:
-        """n points, `n x d`, of large Σ_t max_x μ_t(x): on each past task one of them is good.
+        """n points, `n x d`, with a large Σ_t max_x μ_t(x): on every past task, one of them is good.
 
         Args:
             n: Number of points.
@@ -220,7 +223,7 @@ class DeepKernel(nn.Module):
         return features
 
     def forward(self, a: Tensor, b: Tensor) -> Tensor:
-        """Covariances without noise, `batch x n x k`, of scaled features."""
+        """Covariances without noise, `batch x n x k`, between scaled features."""
         return self.log_outputscale.exp() * correlation("se", squared_distance(a, b))
 
     def factor(self, X: Tensor, whose: str) -> Tensor:
@@ -229,17 +232,17 @@ class DeepKernel(nn.Module):
         return cholesky(self(a, a) + self.noise * torch.eye(len(X), dtype=torch.float64), whose)
 
     def loss(self, X: Tensor, z: Tensor, whose: str) -> Tensor:
-        """Negative log marginal likelihood, a point."""
+        """Negative log marginal likelihood per point."""
         quadratic, half_log_det = self._parts(X, z, whose)
         return 0.5 * (quadratic + _LOG_2PI) + half_log_det
 
     def loss_of_any_scale(self, X: Tensor, z: Tensor, whose: str) -> Tensor:
-        """min over s of the loss under s² (K + σ² I) instead; s² is then z^T (K + σ² I)^-1 z / n."""
+        """The loss with s² (K + σ² I), minimized over s: s² = z^T (K + σ² I)^-1 z / n."""
         quadratic, half_log_det = self._parts(X, z, whose)
         return 0.5 * (quadratic.clamp_min(_LEAST_NOISE).log() + 1.0 + _LOG_2PI) + half_log_det
 
     def _parts(self, X: Tensor, z: Tensor, whose: str) -> tuple[Tensor, Tensor]:
-        """z^T (K + σ² I)^-1 z and half the log determinant, a point."""
+        """z^T (K + σ² I)^-1 z and half the log determinant, per point."""
         L = self.factor(X, whose)
         half = torch.linalg.solve_triangular(L, z.unsqueeze(-1), upper=False)
         return half.square().mean(), L.diagonal().log().mean()
@@ -260,14 +263,13 @@ class FSBOModel(MomentsModel):
         self.kernel = kernel
         self._a = kernel.features(X)
         L = kernel.factor(X, "the test-task")
-        identity = torch.eye(len(X), dtype=torch.float64)
-        self._root = torch.linalg.solve_triangular(L, identity, upper=False)
+        self._root = inverse_of_lower(L)
         self._whitened = self._root @ z
 
     def moments(self, X: Tensor) -> tuple[Tensor, Tensor]:
         a, further = self._features(X)
         mean = further @ self._whitened
-        if X.shape[-2] == 1:  # exactly o where nothing is known, so that no rounding has a maximum
+        if X.shape[-2] == 1:  # exactly o without data, so that rounding makes no maximum
             variance = self.kernel.log_outputscale.exp() - further.square().sum(-1)
             return mean, variance.unsqueeze(-1)
         return mean, self.kernel(a, a) - further @ further.mT
@@ -291,7 +293,7 @@ class FSBOModel(MomentsModel):
 def _train(
     method: FSBO, data: Sequence[Standardized], seed: int, progress: Progress | None
 ) -> DeepKernel:
-    """The deep kernel where the held-out tasks are likeliest."""
+    """Train the deep kernel; the parameters with the likeliest held-out tasks are kept."""
     kernel = DeepKernel(data[0].X.shape[-1], method.widths, seed)
     generator = torch.Generator().manual_seed(seed)
     seen, held_out = _split(data, generator)
@@ -348,8 +350,8 @@ def _fine_tune(method: FSBO, kernel: DeepKernel, new: Standardized, seed: int) -
 def _split(
     data: Sequence[Standardized], generator: torch.Generator
 ) -> tuple[list[Standardized], list[Standardized]]:
-    """Tasks to train on and tasks to look at; of a single task, its points."""
-    # A task of one value only says nothing of the kernel.
+    """Tasks to train on and held-out tasks; of a single task, its points are split."""
+    # A task with constant values says nothing about the kernel.
     tasks = [task for task in data if task.varies] or list(data)
     if len(tasks) > 1:
         order = torch.randperm(len(tasks), generator=generator).tolist()
@@ -364,7 +366,7 @@ def _split(
 
 
 def _pair(low: float, high: float, generator: torch.Generator) -> tuple[float, float]:
-    """l < u, uniform among those far enough apart."""
+    """l < u, uniform among the pairs that are far enough apart."""
     if high <= low:
         return low, low + 1.0
     while True:

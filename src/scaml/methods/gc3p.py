@@ -1,7 +1,7 @@
 r"""GC3P (Salinas, Shen and Perrone, ICML 2020): a Gaussian copula process with a parametric prior.
 
-Every task's y is replaced by $z = \Phi^{-1}(F(y))$ (`scaml.gp.gaussian_copula`), so that tasks of
-different levels and units share one scale. On it,
+The y of every task is replaced by $z = \Phi^{-1}(F(y))$ (`scaml.gp.gaussian_copula`), so that tasks
+with different levels and units share one scale. On this scale,
 
 1. a network learns $(\mu(x), \sigma(x))$ from all past (x, z) by minimizing the mean of
    $\tfrac12 ((z - \mu)/\sigma)^2 + \log \sigma + \tfrac12 \log 2\pi$: three hidden layers of 50 ReLU
@@ -9,28 +9,28 @@ different levels and units share one scale. On it,
    5 after each 1000, a tenth of the points held out;
 2. a Matérn-5/2 ARD GP learns $r = (z - \mu(x)) / \sigma(x)$ on the new task's data, whose F is computed
    anew at every step;
-3. with $m_r$, $k_r$ the posterior of r, that of z has the mean $\mu(x) + \sigma(x) m_r(x)$ and the
-   covariance $\sigma(x) \sigma(x') k_r(x, x')$.
+3. if r has the posterior mean $m_r$ and covariance $k_r$, the posterior of z has the mean
+   $\mu(x) + \sigma(x) m_r(x)$ and the covariance $\sigma(x) \sigma(x') k_r(x, x')$.
 
-**The model's posterior is that of z, not of y.** z grows with y, so that the best point is the same,
-but means, deviations, and observations handed to `condition_on_observations` are on the scale of the
+**The model's posterior is that of z, not of y.** z grows with y, so that the best point is the same.
+But means, deviations, and the observations given to `condition_on_observations` are on the scale of the
 copula (about -2 to 2), whose relation to y changes with every observation.
 
 Choices:
 
 - The publication minimizes, scaml maximizes: z keeps the order of y.
-- Deviations are softplus of the network's second output plus 0.01. The floor is ours: without it a
-  network that has learned a few points by heart leaves residuals of any size.
-- r is not standardized again: μ and σ have made it a variable of mean 0 and variance 1 already, and its
-  own few values would only undo what the network says of their level.
-- Without observations r has variance 1, so that the prior of z is N(μ, σ²), what the network was
-  trained to be; the priors' default outputscale would make it several times as wide. With observations
-  the outputscale is fitted under the priors of all GPs of the paper (appendix C).
-- "10 % for validation" is early stopping: the parameters of the lowest held-out loss are kept (looked
-  at every 50 updates), and 1000 updates without improvement, one whole stage, end the training. With
-  fewer than 10 points none is held out.
+- The deviation is the softplus of the network's second output, plus 0.01. The floor is ours: without
+  it, residuals become arbitrarily large where the network has overfitted a few points.
+- r is not standardized again. μ and σ have already given it mean 0 and variance 1. To standardize its
+  few values would discard what the network predicts about their level.
+- Without observations r has variance 1, so that the prior of z is N(μ, σ²), as the network was trained.
+  The default outputscale of the priors would make it several times as wide. With observations, the
+  outputscale is fitted under the priors of all GPs of the paper (appendix C).
+- "10 % for validation" means early stopping: the held-out loss is computed every 50 updates, the
+  parameters with the lowest one are kept, and 1000 updates without improvement, one whole stage, end
+  the training. With fewer than 10 points, none is held out.
 - The publication draws its first 5 points by Thompson sampling from the prior. The paper compares all
-  methods without initial samples, and so does this one.
+  methods without initial samples, and so does this implementation.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ __all__ = ["GC3P", "CopulaProcess", "GC3PPrior", "PriorNetwork", "gaussian_loss"
 
 _STAGES, _SLOWER = 3, 5.0  # the rate is divided by this after every stage
 _LEAST_DEVIATION = 0.01
-_LOOK = 50  # updates between looks at the held-out loss
+_LOOK = 50  # updates between two evaluations of the held-out loss
 _UNITS = Units(torch.zeros((), dtype=torch.float64), torch.ones((), dtype=torch.float64))
 
 
@@ -83,19 +83,19 @@ class GC3P(Method):
     """A Gaussian copula process with a parametric prior; its posterior is that of z, not of y.
 
     Args:
-        kernel: Of the residual's GP: "matern52", the publication's, or "se".
+        kernel: Kernel of the GP of the residuals: "matern52", as in the publication, or "se".
         widths: Hidden layers of the prior network.
-        dropout: Share of hidden units left out in training.
+        dropout: Share of hidden units dropped in training.
         rate: Learning rate of the first of the three stages.
-        batch: Points an update.
-        updates: Updates a stage.
+        batch: Points per update.
+        updates: Updates per stage.
         validation: Share of the points held out for early stopping; 0 for none.
         sqrt_beta: √β of the default acquisition function, UCB.
     """
 
     publication: ClassVar[str] = "Salinas, Shen and Perrone, ICML 2020"
     cost: ClassVar[str] = "one small network on all past points; a step grows with n_t³"
-    summary: ClassVar[str] = "A network's mean and deviation of the ranks plus a GP on what remains."
+    summary: ClassVar[str] = "A network's mean and deviation of the ranks plus a GP of the residuals."
 
     kernel: KernelName = "matern52"
     widths: Sequence[int] = (50, 50, 50)
@@ -127,8 +127,8 @@ class GC3P(Method):
         Args:
             meta: The past tasks.
             seed: Decides the network's start, the held-out points, the batches and the dropout.
-            n_jobs: Checked, not used: there is one network.
-            progress: Told of updates done.
+            n_jobs: Checked but not used, because there is one network.
+            progress: Called with the number of updates done and of all.
         """
         check_meta(meta)
         seed = check_seed(seed)
@@ -151,7 +151,7 @@ class PriorNetwork(nn.Module):
     Args:
         d: Number of parameters.
         widths: Hidden layers.
-        dropout: Share of hidden units left out in training.
+        dropout: Share of hidden units dropped in training.
     """
 
     def __init__(self, d: int, widths: tuple[int, ...], dropout: float) -> None:
@@ -173,7 +173,7 @@ def gaussian_loss(network: PriorNetwork, X: Tensor, z: Tensor) -> Tensor:
 
 
 def _train(method: GC3P, meta: MetaData, seed: int, progress: Progress | None) -> PriorNetwork:
-    """The prior network after training."""
+    """Train the prior network."""
     by_rank = MetaData(
         [Task(t.X, gaussian_copula(t.y), name=name) for t, name in zip(meta, meta.names, strict=True)]
     )
@@ -206,7 +206,7 @@ def _train(method: GC3P, meta: MetaData, seed: int, progress: Progress | None) -
 
 @dataclass(frozen=True, eq=False)
 class GC3PPrior(MetaPrior):
-    """The prior network, to which every new task adds a GP of its residuals."""
+    """The trained prior network. Every new task adds a GP of its residuals."""
 
     method: GC3P
     meta: MetaData
@@ -216,7 +216,7 @@ class GC3PPrior(MetaPrior):
         return {name: tensor.clone() for name, tensor in self.network.state_dict().items()}
 
     def condition(self, task: Task, *, seed: int = 0) -> CopulaProcess:
-        """Fit the residuals' GP to the task's ranks; with no observation, the network alone.
+        """Fit the GP of the residuals to the task's ranks; without observations, use the network alone.
 
         Returns:
             A model of z, the task's Gaussian copula, not of y.
@@ -237,14 +237,14 @@ class GC3PPrior(MetaPrior):
 
 
 class CopulaProcess(MomentsModel):
-    """z = μ(x) + σ(x) r(x) with r a GP. What goes in or out is z, not y.
+    """z = μ(x) + σ(x) r(x), where r is a GP. All values that go in or out are values of z, not of y.
 
-    r's noise of variance ν is one of variance ν σ(x)² in z, which is what posteriors with observation
-    noise and further observations get; `likelihood`, which knows no x, has that of σ = 1.
+    Noise of variance ν in r is noise of variance ν σ(x)² in z. Posteriors with observation noise, and
+    further observations, have this noise. `likelihood` does not know x and has the noise of σ = 1.
 
     Args:
         network: μ and σ.
-        residual: r given the data, in units of its own.
+        residual: r given the data, in its own units.
     """
 
     predicts_y = False  # but its normal score
@@ -279,13 +279,13 @@ class CopulaProcess(MomentsModel):
     def condition_on_observations(
         self, X: Tensor, Y: Tensor, noise: Tensor | None = None, **kwargs: Any
     ) -> CopulaProcess:
-        """This model after further values of z (not of y), μ, σ and r's hyperparameters as they are.
+        """This model after further values of z (not of y); μ, σ and r's hyperparameters do not change.
 
         Args:
             X: `batch x n x d`.
-            Y: z, `batch' x n x 1`, batch' ending in batch.
+            Y: z, `batch' x n x 1`, where batch' ends in batch.
             noise: Noise variances of z; None for the model's own noise.
-            **kwargs: Ignored, for BoTorch's signature.
+            **kwargs: Ignored; BoTorch's signature has them.
         """
         X = X.double()
         mean, deviation = (part.unsqueeze(-1) for part in self.network(X))
@@ -295,7 +295,7 @@ class CopulaProcess(MomentsModel):
 
     @property
     def batch_shape(self) -> torch.Size:
-        """The fantasies' batch; empty for a fitted model."""
+        """The batch of fantasies; empty for a fitted model."""
         return self.residual.batch_shape
 
     def _noise_at(self, X: Tensor) -> Tensor:
@@ -305,7 +305,7 @@ class CopulaProcess(MomentsModel):
 
 
 def _unit_gp(d: int, kernel: KernelName) -> ScaMLGP:
-    """r without observations: the default lengthscales and noise of a fit, variance 1."""
+    """r without observations: lengthscales and noise of the default start of a fit, and variance 1."""
     one = torch.ones((), dtype=torch.float64)
     theta = Hyperparameters(
         weights=one.new_empty(0),

@@ -1,32 +1,32 @@
 r"""MTGP (Bonilla et al., NeurIPS 2007; Swersky et al., NeurIPS 2013): one GP for all tasks together.
 
-BoTorch's own `MultiTaskGP` over all data, the test-task as the last of the M + 1 tasks:
+BoTorch's `MultiTaskGP` is fitted to all data, with the test-task as the last of the M + 1 tasks:
 
 $$\operatorname{cov}(f_s(x), f_t(x')) = B_{st} R(x, x'), \qquad
 y_t = c_t + f_t(x) + \varepsilon_t, \quad \varepsilon_t \sim N(0, \sigma_t^2),$$
 
-with its priors (log-normal lengthscales that grow with d, log-normal noise, Beta(2.5, 1.5) on the
-tasks' correlations), its positive B and its fit, L-BFGS-B on the marginal likelihood of all points.
-This is what ScaML-GP makes scalable: every evaluation costs the cube of all points.
+The priors (log-normal lengthscales that grow with d, log-normal noise, Beta(2.5, 1.5) on the tasks'
+correlations), the positive B and the fit (L-BFGS-B on the marginal likelihood of all points) are
+BoTorch's. Every evaluation costs the cube of the number of all points. ScaML-GP avoids this cost.
 
 Choices:
 
-- Every task is standardized by itself, as BoTorch asks and the paper's appendix C.1 says of all GPs but
-  ScaML-GP's; the posterior of the test-task is mapped back by its own mean and deviation.
-- The paper's lengthscale and outputscale priors are "BoTorch's default" of its time; "BoTorch's own"
-  here means the defaults of the installed version. B carries the outputscales.
-- BoTorch's loss goes through lazy operators and costs several times its arithmetic. `Loss` is the same
-  number and the same gradient (tested against BoTorch's), handed to `fit_gpytorch_mll` as its closure.
-- The likelihood has no end in sight: it still rises after thousands of iterations. Predictions gain
-  less (Branin, 4 × 32 points: errors of 0.37 and 0.20 of the deviation with 5 and 12 observations after
-  200 iterations, 0.33 and 0.16 after 1000), so that fits are cut off by `max_iterations`.
-- `warm_start`: the meta-data are fitted once, with a test-task of which nothing was observed; steps
-  begin there and are cut off after `warm_iterations`, which halves their time. On Branin that predicts
-  as well from 8 × 32 points (0.37 and 0.31, against 0.41 and 0.30), a little worse from 4 × 32 (0.38
-  and 0.27); variances are less well calibrated. Without observations, that fit is the model.
-- The test-task without observations: BoTorch gives it the mean of the others' rows of B's factor.
-- Indices are given to the tasks by their data, so that the order in which they come does not matter:
-  the random starts of B's rows depend on it, and the first task sets B's scale.
+- Every task is standardized by itself, as BoTorch asks, and as the paper's appendix C.1 says of all GPs
+  except ScaML-GP's. The posterior of the test-task is mapped back by its own mean and deviation.
+- The paper's lengthscale and outputscale priors are "BoTorch's default" of its time. Here they are the
+  defaults of the installed version. B includes the outputscales.
+- BoTorch's loss goes through lazy operators and costs several times its arithmetic. `Loss` computes the
+  same value and gradient (tested against BoTorch's), and is given to `fit_gpytorch_mll` as its closure.
+- The likelihood still rises after thousands of iterations. Predictions improve less (Branin, 4 × 32
+  points: errors of 0.37 and 0.20 of the deviation with 5 and 12 observations after 200 iterations, 0.33
+  and 0.16 after 1000). Fits therefore end after `max_iterations`.
+- `warm_start`: the meta-fit fits the meta-data once, with a test-task without observations. Steps start
+  there and end after `warm_iterations`, which halves their time. On Branin, this predicts as well from
+  8 × 32 points (0.37 and 0.31, against 0.41 and 0.30) and a little worse from 4 × 32 (0.38 and 0.27);
+  variances are less well calibrated. Without observations, the fit to the meta-data is the model.
+- Without observations, BoTorch gives the test-task the mean of the other tasks' rows of B's factor.
+- The data of the tasks decide their indices, so that the order of the tasks does not matter: the random
+  starts of B's rows depend on the index, and the first task sets B's scale.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ from scaml.common.checks import check_integer, check_seed
 from scaml.common.parallel import effective_n_jobs, one_thread
 from scaml.errors import FitError, SavedFileError, SettingError, TaskDataError
 from scaml.gp.kernels import KernelName, check_kernel, correlation, squared_distance
-from scaml.gp.linalg import cholesky
+from scaml.gp.linalg import cholesky, inverse_of_lower
 from scaml.gp.moments_model import MomentsModel
 from scaml.gp.units import Units, standardize
 from scaml.methods.base import MetaPrior, Method, check_meta, check_sqrt_beta, check_whole
@@ -73,11 +73,11 @@ class MTGP(Method):
 
     Args:
         kernel: "se", ARD squared-exponential, or "matern52".
-        rank: Of B's factor; None for BoTorch's default, the number of tasks.
-        max_points: Points of all tasks at most; more are refused, because the cost is cubic.
-        warm_start: Whether steps begin where a fit to the meta-data alone ended.
-        max_iterations: Of L-BFGS-B, from a random start.
-        warm_iterations: Of L-BFGS-B in a step that begins at the meta-data's fit.
+        rank: Rank of B's factor; None for BoTorch's default, the number of tasks.
+        max_points: Largest number of points of all tasks; more are refused, because the cost is cubic.
+        warm_start: Whether steps start at a fit to the meta-data alone.
+        max_iterations: Iterations of L-BFGS-B from a random start.
+        warm_iterations: Iterations of L-BFGS-B in a step that starts at the fit to the meta-data.
         sqrt_beta: √β of the default acquisition function, UCB.
     """
 
@@ -103,12 +103,12 @@ class MTGP(Method):
             object.__setattr__(self, name, check_integer(getattr(self, name), name, least=1))
 
     def meta_fit(self, meta: MetaData, *, seed: int = 0, n_jobs: int = 1) -> MTGPPrior:
-        """Check and remember the past; with `warm_start`, fit the multi-task GP to it.
+        """Check and keep the past; with `warm_start`, fit the multi-task GP to it.
 
         Args:
             meta: The past tasks.
             seed: Decides the start of the fit.
-            n_jobs: Checked, not used: there is one fit.
+            n_jobs: Checked but not used, because there is one fit.
         """
         check_meta(meta)
         seed = check_seed(seed)
@@ -153,7 +153,7 @@ class MTGP(Method):
 
 @dataclass(frozen=True, eq=False)
 class MTGPPrior(MetaPrior):
-    """The past and, after a warm start, the hyperparameters fitted to it."""
+    """The past and, with `warm_start`, the hyperparameters fitted to it."""
 
     method: MTGP
     meta: MetaData
@@ -163,9 +163,9 @@ class MTGPPrior(MetaPrior):
         return dict(self.start)
 
     def condition(self, task: Task, *, seed: int = 0) -> MultiTaskProcess:
-        """Fit the multi-task GP to all data and take its posterior of the test-task."""
+        """Fit the multi-task GP to all data and return its posterior of the test-task."""
         model = self.multi_task_gp(task, seed=seed)
-        with one_thread(), _gradients(), torch.no_grad():  # inference mode must not outlive the call
+        with one_thread(), _gradients(), torch.no_grad():  # no tensor of inference mode may be left
             return MultiTaskProcess(model, self.method.kernel, standardize(task.y))
 
     def multi_task_gp(self, task: Task, *, seed: int = 0) -> MultiTaskGP:
@@ -183,7 +183,7 @@ class MTGPPrior(MetaPrior):
             if task.n or not self.start:
                 iterations = method.warm_iterations if self.start else method.max_iterations
                 _fit(model, method.kernel, iterations, seed)
-            model.eval()  # BoTorch's own, which gives a task without observations its row
+            model.eval()  # here BoTorch gives a task without observations its row of B's factor
             return model
 
 
@@ -191,7 +191,7 @@ class MultiTaskProcess(MomentsModel):
     """A fitted MultiTaskGP's posterior of its last task, in the units of that task.
 
     Args:
-        model: With task indices in the last column of its inputs.
+        model: A fitted model with task indices in the last column of its inputs.
         kernel: The name of its kernel R.
         units: Offset and scale of the test-task's y.
     """
@@ -208,14 +208,13 @@ class MultiTaskProcess(MomentsModel):
         self._X, self._rows = inputs[:, :-1], B[-1, task]
         K = B[task][:, task] * self._correlation(self._X, self._X)
         L = cholesky(K + torch.diag(model.likelihood.noise.detach()[task]), _WHOSE)
-        identity = torch.eye(len(z), dtype=torch.float64)
-        self._root = torch.linalg.solve_triangular(L, identity, upper=False)
+        self._root = inverse_of_lower(L)
         self._whitened = self._root @ (z - means[task])
 
     def moments(self, X: Tensor) -> tuple[Tensor, Tensor]:
         features = self._features(X)
         mean = self.mean + features @ self._whitened
-        if X.shape[-2] == 1:  # what acquisition functions mostly ask for needs no q x q product
+        if X.shape[-2] == 1:  # the most frequent case needs no q x q product
             return mean, (self.variance - features.square().sum(-1)).unsqueeze(-1)
         return mean, self.variance * self._correlation(X, X) - features @ features.mT
 
@@ -236,10 +235,11 @@ class Loss:
     r"""BoTorch's loss of an exact MultiTaskGP, -(log p(y) + log p(θ)) / N, and its gradients.
 
     With $A = K^{-1} - \alpha \alpha^T$ and $\alpha = K^{-1} (y - c)$, the gradient of -log p(y) is A/2
-    by K and -α by the means; from there on autograd goes through BoTorch's parameters and priors.
+    with respect to K and -α with respect to the means. From there, autograd goes through BoTorch's
+    parameters and priors.
 
     Args:
-        mll: Of the model, whose parameters' gradients are given in BoTorch's order.
+        mll: The model's likelihood. The gradients of its parameters are given in BoTorch's order.
         kernel: The name of the model's kernel R.
     """
 
@@ -249,7 +249,7 @@ class Loss:
         inputs = mll.model.train_inputs[0]
         self._X, self._z = inputs[:, :-1], mll.model.train_targets
         one_hot = torch.nn.functional.one_hot(inputs[:, -1].long(), mll.model.num_tasks)
-        self._tasks = one_hot.double()  # N x (M + 1): products with it are faster than an index
+        self._tasks = one_hot.double()  # N x (M + 1); products with it are faster than indexing
 
     def __call__(self) -> tuple[Tensor, tuple[Tensor | None, ...]]:
         for parameter in self._parameters:
@@ -264,7 +264,7 @@ class Loss:
             spread = S @ B @ S.mT
             try:
                 L = cholesky(spread * R + torch.diag(S @ noise), _WHOSE)
-            except FitError as error:  # in the words to which BoTorch listens: it starts elsewhere
+            except FitError as error:  # BoTorch catches this error and starts elsewhere
                 raise NotPSDError(str(error)) from error
             residual = self._z - mean
             inverse = torch.cholesky_inverse(L)
@@ -281,7 +281,7 @@ class Loss:
 
 
 def _model(method: MTGP, meta: MetaData, task: Task, seed: int) -> MultiTaskGP:
-    """BoTorch's model of all data, at the random start that the seed decides."""
+    """BoTorch's model of all data, at a random start that the seed decides."""
     tasks = [*sorted(meta, key=_place), task]
     inputs = [torch.cat([t.X, t.X.new_full((t.n, 1), i)], dim=-1) for i, t in enumerate(tasks)]
     with seeded(seed):
@@ -300,7 +300,7 @@ def _model(method: MTGP, meta: MetaData, task: Task, seed: int) -> MultiTaskGP:
 
 
 def _place(task: Task) -> tuple[list[float], list[float]]:
-    """What tasks are sorted by: compared number by number, as rounding of y must not matter."""
+    """The sort key of a task: number by number, because the rounding of y must not matter."""
     return task.X.flatten().tolist(), _standardized(task).tolist()
 
 
@@ -313,7 +313,7 @@ def _fit(model: MultiTaskGP, kernel: KernelName, iterations: int, seed: int) -> 
     mll = ExactMarginalLogLikelihood(model.likelihood, model)
 
     def settled(warning: WarningMessage) -> bool:
-        # A search that ends early, for lack of iterations or of digits, ends at its best point.
+        # A search that ends early, for lack of iterations or precision, ends at its best point.
         return issubclass(warning.category, OptimizationWarning)
 
     with seeded(seed), without_warnings():
@@ -327,13 +327,13 @@ def _fit(model: MultiTaskGP, kernel: KernelName, iterations: int, seed: int) -> 
         except ModelFittingError as error:
             raise FitError(
                 f"The multi-task GP could not be fitted ({error}); look for values of X or y that "
-                "dwarf the others."
+                "are far larger than the others."
             ) from error
 
 
 @contextmanager
 def _gradients() -> Iterator[None]:
-    """A fit follows gradients, also where the caller wants none of the model."""
+    """Turn gradients on: a fit needs them even if the caller has turned them off."""
     with torch.inference_mode(False), torch.enable_grad():
         yield
 

@@ -1,11 +1,12 @@
 r"""RM-GP-UCB (Dai et al., "On Provably Robust Meta-Bayesian Optimization", UAI 2022).
 
-One GP a past task and one of the new task, which do not mix; their upper confidence bounds do:
+There is one GP per past task and one of the new task. The GPs are separate; the acquisition function
+is a weighted sum of their upper confidence bounds,
 
 $$\nu_t \sum_m \omega_{t,m} [\mu_m(x) + \tau s_m(x)] + (1 - \nu_t) [\mu(x) + \sqrt\beta s(x)].$$
 
-Past tasks count by how far they can be from the new one. With the new task's GP after s observations
-and the points (x, y) of past task m, the function gap is at most about
+A past task counts less, the further it can be from the new one. With the new task's GP after s
+observations and the points (x, y) of past task m, the function gap is at most about
 
 $$\bar d_{s,m} = \operatorname{mean}_{(x, y) \in D_m} \max(|\mu_s(x) + \sqrt\beta s_s(x) - y|,
 |\mu_s(x) - \sqrt\beta s_s(x) - y|),$$
@@ -15,18 +16,20 @@ $$\omega_{s,m} \propto \exp(-\eta \sum_{s' \le s} \bar d_{s',m}), \qquad
 Choices:
 
 - The paper's appendix: √β = τ = 3 at every step; gaps are "divided by the mean of the standard
-  deviations across all meta-tasks". They are thus gaps of y in its own units, the new task's GP taken
-  back to these, and a task on another level or scale is far away; divided, they have no unit. The
-  bounds in the acquisition function are of standardized y, each GP's own (appendix C.1).
-- η = 1 and ε = r = 0.7 are those of the published runs, and so is the mean over a task's points. The
-  theory has a maximum plus the most that noise can add to N_m values with probability 1 - δ,
-  `gap="maximum"`: $\sigma_m \sqrt{2 \log(2 N_m / \delta)}$, σ_m² the noise of task m's GP, δ = 0.05.
-- Where the observations do not differ (there may be one alone), they have no deviation: the mean of the
-  past tasks' is the scale, so that a shift of all y changes nothing.
-- ω and ν are computed anew from all beginnings of the new task's data; the prior keeps what was fitted.
-  The fits' starts are drawn by a fixed seed, so that one fit serves every later step.
-- A past task that lacks parameters of the space is compared at the centre of those.
-- No data: ν = 1, ω uniform. Points that are pending change s alone, neither ω nor ν.
+  deviations across all meta-tasks". Gaps are therefore computed in the units of y, to which the new
+  task's predictions are mapped back, so that a task with another level or scale is far away. After the
+  division, they have no unit. The bounds in the acquisition function are those of standardized y, each
+  GP's own (appendix C.1).
+- η = 1 and ε = r = 0.7 are the values of the published runs, which also take the mean over a task's
+  points. The theory takes the maximum, plus the largest noise of N_m values with probability 1 - δ,
+  `gap="maximum"`: $\sigma_m \sqrt{2 \log(2 N_m / \delta)}$, where σ_m² is the noise of task m's GP and
+  δ = 0.05.
+- If the observations are all equal (there may be only one), their deviation is 0. The mean deviation of
+  the past tasks is then the scale, so that a shift of all y changes nothing.
+- ω and ν are computed anew from the GPs after 1, 2, ..., n observations; the prior keeps the fitted
+  ones. A fixed seed draws the starts of the fits, so that one fit serves every later step.
+- If a past task lacks parameters of the space, it is compared at the centre of these parameters.
+- No data: ν = 1, ω uniform. Pending points change s alone, neither ω nor ν.
 """
 
 from __future__ import annotations
@@ -49,6 +52,7 @@ from scaml.gp.kernels import KernelName, check_kernel, correlation, left_factor,
 from scaml.gp.linalg import cholesky
 from scaml.gp.map_fit import FitInput, fit_gps
 from scaml.gp.moments_model import MomentsModel
+from scaml.gp.posterior import LEAST_VARIANCE
 from scaml.gp.task_gps import TaskGPs
 from scaml.gp.units import Units, standardize
 from scaml.methods.base import check_sqrt_beta
@@ -65,14 +69,13 @@ __all__ = ["RMGP", "RMGPUCB", "RMGPUCBPrior", "RobustUpperConfidenceBound"]
 GapName = Literal["mean", "maximum"]
 
 _CENTRE = 0.5
-_SEED = 0  # of every fit to the new task's data
-_MOST_STEPS = 4096  # kept in a prior
+_SEED = 0  # for every fit to the new task's data
+_MOST_STEPS = 4096  # how many a prior keeps
 _POINTS_AT_ONCE = 4096
-# Entries of the tensors by which the past's bounds are computed: larger ones fall out of the cache.
+# Entries of the tensors from which the past's bounds are computed; larger ones exceed the cache.
 _CACHED_ENTRIES = 2**18
-# A bound is a few tens at most: with a smaller factor it does not reach the last bit of the sum.
+# Bounds are below 100: with a smaller factor, a bound does not change the last bit of the sum.
 _NEGLIGIBLE = 1e-20
-_LEAST_VARIANCE = 1e-12  # of the prior variance
 _SMALLEST, _LARGEST = sys.float_info.min, sys.float_info.max
 
 
@@ -82,17 +85,17 @@ class RMGPUCB(ModularMethod["RMGPUCBPrior"]):
 
     Args:
         kernel: "se" or "matern52".
-        eta: η, how fast ω turns to the tasks of small gaps.
+        eta: η, how fast ω moves to the tasks with small gaps.
         epsilon: ε, how fast ν falls with the gaps.
-        r: The largest factor by which ν falls at a step.
+        r: The largest factor by which ν is multiplied at a step.
         tau: τ of the past tasks' upper confidence bounds.
-        gap: "mean", or the theory's "maximum".
-        delta: δ, the probability that the noise exceeds its part of the maximum.
+        gap: "mean" over a task's points, or "maximum", as in the theory.
+        delta: δ, the probability that the noise exceeds its part of the "maximum".
         sqrt_beta: √β of the new task's upper confidence bound.
     """
 
     publication: ClassVar[str] = "Dai et al., UAI 2022"
-    cost: ClassVar[str] = "one exact GP a task; a step grows with M N² + n_t³"
+    cost: ClassVar[str] = "one exact GP per task; a step grows with M N² + n_t³"
     summary: ClassVar[str] = "A weighted sum of all tasks' upper confidence bounds; the past fades."
 
     kernel: KernelName = "se"
@@ -119,12 +122,12 @@ class RMGPUCB(ModularMethod["RMGPUCBPrior"]):
 
 
 class _Past(NamedTuple):
-    """What the gaps need of the past."""
+    """What the gaps need to know of the past."""
 
     X: Tensor  # (Σ N_m) x d
     y: Tensor  # Σ N_m
     sizes: list[int]
-    spread: Tensor  # mean deviation of a task
+    spread: Tensor  # mean deviation of the tasks
     noise: Tensor  # M, deviations of the noise, in the units of y
 
     @classmethod
@@ -134,14 +137,14 @@ class _Past(NamedTuple):
             X=torch.cat([torch.where(task.known, task.X, _CENTRE) for task in meta]),
             y=torch.cat([task.y for task in meta]),
             sizes=[task.n for task in meta],
-            # If all tasks are constant, what they are standardized by is all there is.
+            # If all tasks are constant, use the scale by which they were standardized.
             spread=spread if spread > 0 else task_gps.y_std.mean(),
             noise=task_gps.noise.sqrt() * task_gps.y_std,
         )
 
 
 class _Step(NamedTuple):
-    """What was learned after some observations."""
+    """The results of the fit after some observations."""
 
     theta: Tensor  # d + 2, the new task's GP
     gaps: Tensor  # M
@@ -149,14 +152,14 @@ class _Step(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class RMGPUCBPrior(ModularPrior):
-    """The meta-tasks' posteriors and points."""
+    """The posteriors and the points of the meta-tasks."""
 
     method: RMGPUCB
     past: _Past = field(repr=False)
     _steps: dict[bytes, _Step] = field(default_factory=dict, init=False, repr=False)
 
     def condition(self, task: Task, *, seed: int = 0) -> RMGP:
-        """The GP of the task's data alone, with the weights that the past has beside it."""
+        """Fit a GP to the task's data alone, and compute the weights of the past beside it."""
         self.check_task(task)
         check_seed(seed)
         with one_thread():
@@ -176,7 +179,7 @@ class RMGPUCBPrior(ModularPrior):
         return RobustUpperConfidenceBound(model, tau=self.method.tau, sqrt_beta=self.method.sqrt_beta)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Everything but the steps: they can be made again, to the last bit."""
+        """Everything but the steps, which can be computed again, bit for bit."""
         return {**vars(self), "_steps": {}}
 
     def _weights(self, gaps: Tensor) -> tuple[Tensor, Tensor]:
@@ -186,7 +189,7 @@ class RMGPUCBPrior(ModularPrior):
         return omega[-1], falls.prod()
 
     def _history(self, task: Task) -> list[_Step]:
-        """The steps after 1, 2, ..., n observations; those that are not known yet are made together."""
+        """The steps after 1, 2, ..., n observations. Unknown ones are fitted together and kept."""
         keys = _keys(task)
         known = {key: self._steps[key] for key in keys if key in self._steps}
         missing = [n for n, key in enumerate(keys, 1) if key not in known]
@@ -209,7 +212,7 @@ class RMGPUCBPrior(ModularPrior):
         return standardize(y) if varies else Units(y.mean(), self.past.spread)
 
     def _gaps(self, data: FitInput, units: Units, theta: Tensor) -> Tensor:
-        """d̄_m, M, over the mean deviation of a past task, from the GP θ of some observations."""
+        """d̄_m, M, divided by the mean deviation of the past tasks, from the GP with θ of some data."""
         past, method = self.past, self.method
         parts = [_predict(method.kernel, data, theta, X) for X in past.X.split(_POINTS_AT_ONCE)]
         mean, deviation = (torch.cat(part) for part in zip(*parts, strict=True))
@@ -224,7 +227,7 @@ class RMGPUCBPrior(ModularPrior):
 
 
 def _predict(kernel: KernelName, data: FitInput, theta: Tensor, X: Tensor) -> tuple[Tensor, Tensor]:
-    """Mean and deviation, n each, at `n x d`, of one GP: `ScaMLGP` for thousands of points but once."""
+    """Mean and deviation, n each, of one GP at `n x d`; `ScaMLGP` without setup that pays off later."""
     inverse, o = torch.exp(-theta[:-2]), theta[-2].exp()
     a = data.X * inverse
     K = o * correlation(kernel, squared_distance(a, a))
@@ -233,11 +236,11 @@ def _predict(kernel: KernelName, data: FitInput, theta: Tensor, X: Tensor) -> tu
     root = torch.linalg.solve_triangular(L, torch.eye(len(a), dtype=torch.float64), upper=False)
     u = correlation(kernel, squared_distance(X * inverse, a)) @ (o * root.mT)
     variance = o - u.square().sum(-1)
-    return u @ (root @ data.z), variance.clamp_min(_LEAST_VARIANCE * o).sqrt()
+    return u @ (root @ data.z), variance.clamp_min(LEAST_VARIANCE * o).sqrt()
 
 
 class RMGP(MomentsModel):
-    """The GP of the new task alone, which carries the past beside it.
+    """The GP of the new task alone, together with the GPs and weights of the past.
 
     Args:
         own: The GP of the new task's data.
@@ -262,7 +265,7 @@ class RMGP(MomentsModel):
     def condition_on_observations(
         self, X: Tensor, Y: Tensor, noise: Tensor | None = None, **kwargs: Any
     ) -> RMGP:
-        """This model with further observations of the new task; ω, ν and the past stay."""
+        """This model with further observations of the new task; ω, ν and the past do not change."""
         own = self.own.condition_on_observations(X, Y, noise=noise)
         return RMGP(own, self.task_gps, self.weights, self.nu)
 
@@ -305,13 +308,13 @@ class RobustUpperConfidenceBound(AnalyticAcquisitionFunction):
 
 
 class _Bounds:
-    """Σ a_m (μ_m + τ s_m), at points alone, which is what a search asks for thousands of times."""
+    """Σ a_m (μ_m + τ s_m) at single points, laid out for the thousands of calls of a search."""
 
     def __init__(self, gps: TaskGPs, factors: Tensor, tau: float) -> None:
         self._gps, self._factors, self._tau = gps, factors.unsqueeze(-1), tau
         self._inverse, self._right = gps.squared_distances()
         self._mean = gps.whitener.mT @ gps.targets.unsqueeze(-1)
-        # Whiteners are triangular: two blocks do without the half of what is zero.
+        # Whiteners are triangular: two blocks skip half of the zeros.
         self._half = gps.whitener.shape[-1] // 2
         self._upper = gps.whitener[:, : self._half, : self._half].mT.contiguous()
         self._lower = gps.whitener[:, self._half :].mT.contiguous()
@@ -329,13 +332,13 @@ class _Bounds:
         gained = torch.matmul(R[..., : self._half], self._upper).square().sum(-1)
         gained = gained + torch.matmul(R, self._lower).square().sum(-1)
         o = self._gps.outputscale.unsqueeze(-1)
-        deviation = (o - gained).clamp_min(_LEAST_VARIANCE * o).sqrt()
+        deviation = (o - gained).clamp_min(LEAST_VARIANCE * o).sqrt()
         mean = torch.matmul(R, self._mean).squeeze(-1)
         return (self._factors * (mean + self._tau * deviation)).sum(0)
 
 
 def _keys(task: Task) -> list[bytes]:
-    """A key for every beginning of the task's data."""
+    """Keys for the first 1, 2, ..., n observations of the task."""
     digest, keys = hashlib.sha256(), []
     for row in torch.cat([task.X, task.y.unsqueeze(-1)], dim=-1):
         digest.update(row.numpy().tobytes())
@@ -344,6 +347,6 @@ def _keys(task: Task) -> list[bytes]:
 
 
 def _check_between(name: str, value: Any, *, low: float, high: float, give: str) -> None:
-    """Refuse what is not a number within its bounds."""
+    """Refuse a value that is not a number within its bounds."""
     if not (isinstance(value, int | float) and low <= value <= high):
         raise SettingError(f"{name} is {value!r}; give a number {give}.")

@@ -1,7 +1,8 @@
 r"""SGPT, the scalable GP transfer surrogate in two stages, weighted by ranks (TST-R).
 
-Wistuba, Schilling and Schmidt-Thieme, Machine Learning 107, 2018. Stage 1: one GP a task, y
-standardized by itself. Stage 2: a kernel-weighted mean of them, by the share of discordant pairs
+Wistuba, Schilling and Schmidt-Thieme, Machine Learning 107, 2018. Stage 1: one GP per task, with the y
+of each task standardized by itself. Stage 2: a weighted mean of the GPs. The weight of a past task
+depends on its share of discordant pairs,
 
 $$t_m = \frac{2}{\rho n (n-1)} \#\{j < k : (\mu_m(x_j) - \mu_m(x_k)) (y_j - y_k) < 0\},$$
 
@@ -11,13 +12,13 @@ $$\mu(x) = \frac{\sum_m b_m \mu_m(x) + b_t \mu_t(x)}{\sum_m b_m + b_t}, \qquad s
 
 Choices:
 
-- A pair that is tied in y or in the mean is not discordant, as in Kendall's τ: the count does not
+- A pair that is tied in y or in the mean is not discordant, as in Kendall's τ. The count then does not
   depend on the order of the rows, and a constant y contradicts no task. Ties still count as pairs.
-- ρ = 0.1 is the authors' example; they recommend 0.1 to 0.5.
+- ρ = 0.1 is the authors' example. They recommend 0.1 to 0.5.
 - With fewer than 2 observations there is no pair, and all b_m are 3/4.
-- The test-task's GP has the kernel and the hyperpriors of a meta-task and its y is standardized by
-  itself, as appendix C of our paper has it for every GP but ScaML-GP's. Without observations it is the
-  prior at the default start of a fit, and its variance is the prior variance.
+- The test-task's GP has the kernel and hyperpriors of a meta-task, and its y is standardized by itself,
+  as appendix C of our paper says of every GP except ScaML-GP's. Without observations, it is the prior
+  at the default start of a fit, and its variance is the prior variance.
 """
 
 from __future__ import annotations
@@ -51,12 +52,12 @@ class SGPT(ModularMethod["SGPTPrior"]):
 
     Args:
         kernel: "se" or "matern52".
-        rho: ρ, the share of discordant pairs from which on a meta-task has no weight.
+        rho: ρ, the share of discordant pairs at which the weight of a meta-task becomes 0.
         sqrt_beta: √β of the default acquisition function, UCB.
     """
 
     publication: ClassVar[str] = "Wistuba et al., Machine Learning 107, 2018"
-    cost: ClassVar[str] = "one exact GP a task; a step grows with M n_t² + n_t³"
+    cost: ClassVar[str] = "one exact GP per task; a step grows with M n_t² + n_t³"
     summary: ClassVar[str] = "A mean of task means, weighted by how well they rank the new data."
 
     kernel: KernelName = "se"
@@ -76,12 +77,12 @@ class SGPT(ModularMethod["SGPTPrior"]):
 
 @dataclass(frozen=True, eq=False)
 class SGPTPrior(ModularPrior):
-    """The meta-tasks' posteriors, of which every new task takes its own weighted mean."""
+    """The meta-tasks' posteriors. Every new task weighs them anew."""
 
     method: SGPT
 
     def condition(self, task: Task, *, seed: int = 0) -> Ensemble:
-        """Fit a GP to the task's data and weigh the meta-tasks by how well they rank them."""
+        """Fit a GP to the task's data and weigh the meta-tasks by how well they rank the data."""
         self.check_task(task)
         seed = check_seed(seed)
         with one_thread():
@@ -93,9 +94,9 @@ class SGPTPrior(ModularPrior):
 
 
 def discordance(mean: Tensor, y: Tensor) -> Tensor:
-    """M shares of discordant pairs between the means, `M x n`, and y; 0 where there is no pair."""
+    """M shares of discordant pairs between the means, `M x n`, and y; 0 if there is no pair."""
     n = len(y)
-    # Signs, not products: differences may be too small to be multiplied.
+    # Signs, not products of differences, which can underflow to 0.
     ours = (mean.unsqueeze(-1) - mean.unsqueeze(-2)).sign()
     twice = ours * (y.unsqueeze(-1) - y).sign() < 0  # (j, k) and (k, j)
     return twice.sum((-2, -1)).double() / max(n * (n - 1), 1)

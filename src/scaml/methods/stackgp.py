@@ -1,24 +1,26 @@
 r"""StackGP (Golovin et al., "Google Vizier", KDD 2017, section 3.3): GPs stacked in the order of tasks.
 
-Level i is a GP on what the levels below leave unexplained of its own data, the new task is the top:
+Level i is a GP on the residuals of its own data: what the levels below do not explain. The new task is
+the top level.
 
 $$\mu_i(x) = \mu'_i(x) + \mu_{i-1}(x), \qquad \mu'_i \text{ fitted to } z_i - \mu_{i-1}(X_i).$$
 
 Choices:
 
-- z_i is y_i standardized by itself (the paper's appendix C.1), and so is the top's. A residual is not
+- z_i is y_i standardized by itself (the paper's appendix C.1), also at the top. A residual is not
   standardized again: μ_{i-1} is the prior mean of level i in units of z_i (the paper: "the posterior
-  mean function of each GP is used as the prior mean function of the next GP"), and so is μ'_i.
-- The variance is the top residual GP's alone (the paper: "only the information about the mean
-  prediction is propagated"). Vizier combines deviations instead, `deviations="geometric"`:
+  mean function of each GP is used as the prior mean function of the next GP"). μ'_i has these units,
+  too.
+- The variance is that of the top residual GP alone (the paper: "only the information about the mean
+  prediction is propagated"). Vizier combines the deviations of all levels, `deviations="geometric"`:
   $\sigma_i = {\sigma'_i}^{\beta_i} \sigma_{i-1}^{1-\beta_i}$ with
-  $\beta_i = \alpha |D_i| / (\alpha |D_i| + |D_{i-1}|)$, σ_1 = σ'_1. Deviations say nothing of two
-  points at once: their covariance is then σ(x) σ(x') times the top GP's correlation. A top without
-  data has β = 0: the deviation is that of the stack below.
-- The top's lengthscales have the prior LogNormal(0.5, 1.5); all else has the priors of a meta-task
-  (appendix: only ScaML-GP has another prior of the outputscale).
-- A past task that lacks parameters of the space takes the levels below at the centre of those. Columns
-  that only a past task has belong to its own level; the levels below do not see them.
+  $\beta_i = \alpha |D_i| / (\alpha |D_i| + |D_{i-1}|)$, σ_1 = σ'_1. Vizier does not say what the
+  covariance of two points is. Here it is σ(x) σ(x') times the correlation of the top GP. A top without
+  data has β = 0, so that the deviation is that of the levels below.
+- The lengthscales of the top have the prior LogNormal(0.5, 1.5). All other priors are those of a
+  meta-task (appendix: only ScaML-GP has another prior of the outputscale).
+- If a past task lacks parameters of the space, the levels below are evaluated at the centre of these
+  parameters. Columns that only one past task has belong to its own level alone.
 """
 
 from __future__ import annotations
@@ -39,6 +41,7 @@ from scaml.gp.hyperpriors import META_TASK, TEST_TASK
 from scaml.gp.kernels import KernelName, check_kernel, correlation, left_factor
 from scaml.gp.map_fit import FitInput
 from scaml.gp.moments_model import MomentsModel
+from scaml.gp.posterior import LEAST_VARIANCE
 from scaml.gp.task_gps import TaskGPs
 from scaml.gp.units import Units, standardize
 from scaml.methods.base import MetaPrior, Method, check_meta, check_sqrt_beta
@@ -55,8 +58,7 @@ DeviationsName = Literal["top", "geometric"]
 _TOP = replace(META_TASK, lengthscale=TEST_TASK.lengthscale)
 _STANDARDIZED = Units(torch.zeros((), dtype=torch.float64), torch.ones((), dtype=torch.float64))
 _CENTRE = 0.5
-_LEAST_VARIANCE = 1e-12  # of a level's prior variance
-# Entries of the tensors by which all levels' variances are computed: larger ones fall out of the cache.
+# Entries of the tensors from which all levels' variances are computed; larger ones exceed the cache.
 _CACHED_ENTRIES = 2**18
 
 
@@ -66,15 +68,16 @@ class StackGP(Method):
 
     Args:
         kernel: "se" or "matern52".
-        deviations: "top", the top level's alone, or Vizier's "geometric" mean of all levels'.
-        alpha: α, how much more a point of a level counts than one of the level below in that mean.
+        deviations: "top" for the deviation of the top level alone, or Vizier's "geometric" mean of the
+            deviations of all levels.
+        alpha: α, how much more a point of one level counts in that mean than one of the level below.
         sqrt_beta: √β of the default acquisition function, UCB.
     """
 
     ordered: ClassVar[bool] = True
     publication: ClassVar[str] = "Golovin et al., KDD 2017"
-    cost: ClassVar[str] = "one exact GP a task, one after the other; a step grows with M N n_t + n_t³"
-    summary: ClassVar[str] = "A stack of GPs, each on the residuals of the ones before it; means alone."
+    cost: ClassVar[str] = "one exact GP per task, one after the other; a step grows with M N n_t + n_t³"
+    summary: ClassVar[str] = "A stack of GPs, each on the residuals of the ones before it; means only."
 
     kernel: KernelName = "se"
     deviations: DeviationsName = "top"
@@ -90,7 +93,7 @@ class StackGP(Method):
         check_sqrt_beta(self.sqrt_beta)
 
     def meta_fit(self, meta: MetaData, *, seed: int = 0, n_jobs: int = 1) -> StackGPPrior:
-        """Fit one level after the other; there is nothing to do side by side, whatever n_jobs is."""
+        """Fit one level after the other. Nothing can run in parallel, so n_jobs is only checked."""
         check_meta(meta)
         seed = check_seed(seed)
         effective_n_jobs(n_jobs)
@@ -98,7 +101,7 @@ class StackGP(Method):
             return _stacked(self, meta, [], seed)
 
     def restore(self, meta: MetaData, state: dict[str, Tensor]) -> StackGPPrior:
-        """Stack GPs of known hyperparameters."""
+        """Stack GPs whose hyperparameters are known."""
         check_hyperparameters(meta, state)
         with one_thread():
             return _stacked(self, meta, _rows(state, meta), 0)
@@ -111,7 +114,7 @@ class StackGPPrior(MetaPrior):
     Args:
         method: The settings.
         meta: The past tasks, the lowest level first.
-        levels: μ'_i and its deviations: the GPs of the residuals, in units of each task's y_std.
+        levels: The GPs of the residuals, μ'_i and σ'_i, in units of each task's y_std.
     """
 
     method: StackGP
@@ -122,7 +125,7 @@ class StackGPPrior(MetaPrior):
         return hyperparameters_of(self.levels)
 
     def add(self, task: Task, *, seed: int = 0, n_jobs: int = 1) -> Self:
-        """Fit one more level; those below do not change."""
+        """Fit one more level; the levels below do not change."""
         meta = self.meta.and_task(task)
         seed = check_seed(seed)
         effective_n_jobs(n_jobs)
@@ -132,7 +135,7 @@ class StackGPPrior(MetaPrior):
         return prior if self.space is None else prior.in_space(self.space)
 
     def condition(self, task: Task, *, seed: int = 0) -> Stack:
-        """Fit the top level to what the stack leaves unexplained of the task's data."""
+        """Fit the top level to the residuals of the task's data."""
         self.check_task(task)
         seed = check_seed(seed)
         with one_thread():
@@ -154,13 +157,13 @@ class StackGPPrior(MetaPrior):
 
 
 class Stack(MomentsModel):
-    """All levels added up. In the units of the new task.
+    """The sum of all levels, in the units of the new task.
 
     Args:
         levels: The GPs of the past tasks' residuals.
-        top: The GP of the new task's residual, standardized.
+        top: The GP of the new task's residuals, standardized.
         units: Offset and scale of the new task's y.
-        powers: M + 1 exponents of all levels' deviations, the top's last; None for the top's alone.
+        powers: M + 1 exponents of the levels' deviations, the top's last; None for the top's deviation.
     """
 
     def __init__(
@@ -188,17 +191,17 @@ class Stack(MomentsModel):
         return left.unsqueeze(-1) * covariance * right.unsqueeze(-2)
 
     def _stretch(self, X: Tensor, variance: Tensor, powers: Tensor) -> Tensor:
-        """σ(x) / σ'_t(x), `batch x q`, from σ'_t²: what turns the top's covariance into the stack's."""
+        """σ(x) / σ'_t(x), `batch x q`, given σ'_t²: it scales the top's covariance to the stack's."""
         at_once = max(1, _CACHED_ENTRIES // self.levels.targets.numel())
         parts = X.reshape(-1, X.shape[-1]).split(at_once)
-        least = _LEAST_VARIANCE * self.levels.outputscale.unsqueeze(-1)
+        least = LEAST_VARIANCE * self.levels.outputscale.unsqueeze(-1)
         logs = [self.levels.variance(part).clamp_min(least).log() for part in parts]
         below = torch.cat([powers[:-1] @ part for part in logs]).view(X.shape[:-1])
         return torch.exp(0.5 * (below + (powers[-1] - 1.0) * variance.log()))
 
 
 class _Means:
-    """Σ μ'_i of some levels: a sum of kernels at their points, for which no variance is computed."""
+    """Σ μ'_i of some levels, computed from kernels and coefficients alone, without variances."""
 
     def __init__(self, levels: TaskGPs) -> None:
         self._kernel, self._d = levels.kernel, levels.d
@@ -216,13 +219,13 @@ class _Means:
 class _Row(NamedTuple):
     """Hyperparameters of one level."""
 
-    lengthscale: Tensor  # of its columns, infinite where it lacks one
+    lengthscale: Tensor  # one per column; infinite if the task lacks the column
     outputscale: Tensor
     noise: Tensor
 
 
 def _stacked(method: StackGP, meta: MetaData, given: list[_Row], seed: int) -> StackGPPrior:
-    """The stack of the past tasks: levels of given hyperparameters first, the others fitted."""
+    """The stack of the past tasks: the first levels as given, the others fitted."""
     rows: list[_Row] = []
     below: list[_Means] = []
     targets = torch.zeros(len(meta), max(task.n for task in meta), dtype=torch.float64)
@@ -230,7 +233,7 @@ def _stacked(method: StackGP, meta: MetaData, given: list[_Row], seed: int) -> S
         unit = standardize(task.y)
         X = torch.where(task.known, task.X, _CENTRE)
         residual = (task.y - unit.offset) / unit.scale
-        # Level by level, each in a shape of its own: a level added later changes no bit of these.
+        # Level by level, each in its own shape, so that a level added later changes no bit of these.
         for means in below:
             residual = residual - means(X)
         named = task.called(meta.names[i])
@@ -240,13 +243,13 @@ def _stacked(method: StackGP, meta: MetaData, given: list[_Row], seed: int) -> S
         targets[i, : task.n] = (root * residual).sum(-1)
         below.append(_Means(replace(level, targets=targets[i : i + 1, : task.n])))
         rows.append(row)
-    # The whiteners do not depend on y; the targets are of the residuals.
+    # The whiteners do not depend on y. The targets are those of the residuals, not of y.
     levels = TaskGPs.condition(meta, kernel=method.kernel, **_state(rows))
     return StackGPPrior(method, meta, replace(levels, targets=targets))
 
 
 def _fit(task: Task, residual: Tensor, kernel: KernelName, seed: int) -> _Row:
-    """Hyperparameters of one level."""
+    """Fit the hyperparameters of one level."""
     own = task.extra.shape[1]
     data = FitInput(task.name, task.inputs, residual)
     theta = fit_selecting_columns([data], own, kernel=kernel, seed=seed, n_jobs=1)[0]
@@ -256,7 +259,7 @@ def _fit(task: Task, residual: Tensor, kernel: KernelName, seed: int) -> _Row:
 
 
 def _rows(state: dict[str, Tensor], meta: MetaData) -> list[_Row]:
-    """A state level by level, without the columns that only others have."""
+    """Split a state into its levels, without the columns that only other tasks have."""
     widths = [meta.d + task.extra.shape[1] for task in meta]
     return [
         _Row(state["lengthscale"][i, :width], state["outputscale"][i], state["noise"][i])
@@ -278,7 +281,7 @@ def _state(rows: list[_Row]) -> dict[str, Tensor]:
 
 
 def _powers(sizes: list[int], alpha: float) -> Tensor:
-    """Exponents p with σ = Π σ'_i^{p_i}: the recursion of geometric means written out."""
+    """Exponents p with σ = Π σ'_i^{p_i}: the recursion of geometric means, unrolled."""
     powers = [1.0]
     for lower, upper in pairwise(sizes):
         beta = alpha * upper / (alpha * upper + lower)

@@ -1,4 +1,4 @@
-"""Initial points: a set that suits the past tasks, and a model that has it evaluated first."""
+"""Initial points: how to find a set that is good on the past tasks, and have it evaluated first."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ __all__ = ["Nearest", "Started", "evolve"]
 
 _POPULATION = 64
 _GENERATIONS = 100
-_MOVES = (0.3, 0.01)  # deviation of a move, in the first and in the last generation
+_MOVES = (0.3, 0.01)  # standard deviation of a move in the first and in the last generation
 
 
 class Started(MomentsModel):
-    """A process with points that are to be evaluated first; each observation uses up one.
+    """A model with points that are to be evaluated first. Each observation uses up one of them.
 
     Args:
-        inner: The process.
-        points: `k x d`, k at least 1.
+        inner: The model.
+        points: The points that are left, `k x d`, k at least 1.
     """
 
     def __init__(self, inner: MomentsModel, points: Tensor) -> None:
@@ -50,7 +50,7 @@ class Started(MomentsModel):
 
 
 class Nearest(AnalyticAcquisitionFunction):
-    """-|x - p|², p the first of a `Started` model's points: largest at p, or at the nearest row."""
+    """-|x - p|², where p is the first point of a `Started` model: p, or the nearest row, is best."""
 
     def forward(self, X: Tensor) -> Tensor:
         """Values, `batch`, at `batch x 1 x d`."""
@@ -59,14 +59,15 @@ class Nearest(AnalyticAcquisitionFunction):
 
 
 def evolve(fitness: Callable[[Tensor], Tensor], n: int, d: int, *, seed: int) -> Tensor:
-    """A set of n points of the cube, `n x d`, of large fitness, by evolution.
+    """A set of n points of the cube, `n x d`, with a large fitness, found by evolution.
 
-    The better half survives. A child takes every point of one of two parents and moves half of them,
-    by ever smaller amounts.
+    In every generation, the better half of the sets survives. A child takes each of its points from one
+    of two parents at random, and moves about half of them. The moves shrink from generation to
+    generation.
 
     Args:
         fitness: Maps sets, `k x n x d`, to k values.
-        n: Points of a set.
+        n: Number of points in a set.
         d: Number of parameters.
         seed: Decides every draw.
     """

@@ -1,7 +1,7 @@
 """Past tasks as networks learn from them: standardized, in a settled order.
 
-Training a network can make much of a last bit. Standardized values are therefore rounded, so that they,
-and with them the settled order and every number of the network, are the same whatever the unit of y.
+Training can amplify a difference in the last bit. Standardized values are therefore rounded, so that
+the values, the settled order and every number of the network do not depend on the unit of y.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from scaml.tasks.task import Task
 
 __all__ = ["Standardized", "check_widths", "settled", "standardized"]
 
-_GRAIN = 2.0**-24  # a share of y's deviation far below any noise, and far above rounding
+_GRAIN = 2.0**-24  # as a share of y's deviation: far below any noise, and far above rounding
 
 
 class Standardized(NamedTuple):
-    """One task whose values have mean 0 and deviation 1."""
+    """One task whose values have mean 0 and standard deviation 1."""
 
     name: str
     X: Tensor  # n x d
@@ -33,7 +33,7 @@ class Standardized(NamedTuple):
 
     @property
     def varies(self) -> bool:
-        """Values that do have deviation 1; others are 0 but for rounding."""
+        """Whether the values differ; constant values are 0 up to rounding."""
         return bool((self.z.abs() > 0.5).any())
 
     def rows(self, chosen: Tensor) -> Standardized:
@@ -42,14 +42,14 @@ class Standardized(NamedTuple):
 
 
 def standardized(task: Task) -> tuple[Standardized, Units]:
-    """The test-task in units of its own, unrounded: few steps are trained on it."""
+    """The test-task in its own units. It is not rounded, because few steps are trained on it."""
     units = standardize(task.y)
     z = (task.y - units.offset) / units.scale
     return Standardized(task.name or "the test-task", task.X, z), units
 
 
 def settled(meta: MetaData) -> tuple[list[Standardized], list[int]]:
-    """The tasks in an order that depends on their data alone, and their places in the meta-data."""
+    """The tasks, in an order that depends on their data alone, and their places in the meta-data."""
     tasks = []
     for name, task in zip(meta.names, meta, strict=True):
         units = standardize(task.y)
@@ -60,7 +60,7 @@ def settled(meta: MetaData) -> tuple[list[Standardized], list[int]]:
 
 
 def check_widths(widths: Sequence[int]) -> tuple[int, ...]:
-    """The widths of a network's layers, or a refusal."""
+    """Check the widths of a network's layers."""
     if not isinstance(widths, list | tuple) or not widths:
         raise SettingError(f"widths is {widths!r}; give the number of units of each layer.")
     return tuple(check_integer(width, "A width of the network", least=1) for width in widths)

@@ -1,7 +1,7 @@
 """Small neural networks in float64, trained with a seed, with progress and early stopping.
 
-A network's numbers depend on the seed and on the data, not on the order of the past tasks: whoever
-draws tasks or points at random takes the tasks by `settled_order`.
+A network must depend on the seed and on the data, not on the order of the past tasks. Code that draws
+tasks or points at random therefore sorts the tasks by `settled_order`.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from scaml.tasks.meta_data import MetaData
 __all__ = ["Progress", "descend", "perceptron", "seeded", "settled_order", "with_state"]
 
 Progress = Callable[[int, int], None]
-"""Told how many steps of how many are done."""
+"""Called with the number of steps done and the number of all steps."""
 
-_RATE_OF_NEWS = 100  # progress is told this often in all
+_RATE_OF_NEWS = 100  # how often progress is called in all
 
 
 @contextmanager
 def seeded(seed: int) -> Iterator[None]:
-    """Draws of torch's global generator by a seed inside the block, and as before after it."""
+    """Seed torch's global generator inside the block, and restore its state afterwards."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         yield
@@ -46,7 +46,7 @@ def perceptron(
 
 
 def settled_order(meta: MetaData) -> list[int]:
-    """Places of the tasks in an order that depends on their data alone."""
+    """The places of the tasks, in an order that depends on their data alone."""
 
     def digest(m: int) -> str:
         parts = (meta[m].X, meta[m].y)
@@ -67,18 +67,18 @@ def descend(
     patience: int = 10,
     progress: Progress | None = None,
 ) -> int:
-    """Adam on the module's parameters, which end where the held-out loss was lowest.
+    """Train a module by Adam, and keep the parameters with the lowest held-out loss.
 
     Args:
-        loss: The loss of a step, and the name of the task it is of.
-        module: What is trained; its parameters change in place.
-        steps: Steps at most.
-        rate: Learning rate, or that of every step.
-        what: Whose training a failure is reported of.
+        loss: Returns the loss of a step, and the name of the task that it belongs to.
+        module: The module to train; its parameters change in place.
+        steps: Largest number of steps.
+        rate: Learning rate, or a function of the step.
+        what: The name of what is trained, for error messages.
         held_out: Loss on points that the training does not see; without it, no early stopping.
-        every: Steps between looks at the held-out loss.
-        patience: Looks without improvement after which the training ends.
-        progress: Told of steps done.
+        every: Steps between two evaluations of the held-out loss.
+        patience: Evaluations without improvement after which the training ends.
+        progress: Called with the number of steps done and of all.
 
     Returns:
         The number of steps taken.
@@ -98,7 +98,7 @@ def descend(
         if not value.isfinite():
             raise FitError(
                 f"The loss of {what} became {value.item()} on task {task!r} at step {step}; look for "
-                "values of y that dwarf the others, or lower the learning rate."
+                "values of y that are far larger than the others, or lower the learning rate."
             )
         value.backward()
         optimizer.step()
@@ -120,7 +120,7 @@ class _Best:
         self._lowest, self._kept, self._waited = math.inf, _copy(module), 0
 
     def look(self) -> bool:
-        """Whether enough looks in a row brought no improvement."""
+        """Evaluate the held-out loss; returns whether it has not improved for too long."""
         if self._held_out is None:
             return False
         self._module.eval()
@@ -133,7 +133,7 @@ class _Best:
         return self._waited >= self._patience
 
     def take(self) -> None:
-        """Put the best parameters back."""
+        """Restore the best parameters."""
         if math.isfinite(self._lowest):
             self._module.load_state_dict(self._kept)
         self._module.eval()
@@ -144,14 +144,14 @@ def _copy(module: nn.Module) -> dict[str, Tensor]:
 
 
 def with_state(module: nn.Module, state: dict[str, Tensor]) -> nn.Module:
-    """The module with the parameters of a file, ready to predict."""
+    """The module with parameters from a file, ready to predict."""
     _check_state(module, state)
     module.load_state_dict(state)
     return module.eval()
 
 
 def _check_state(module: nn.Module, state: dict[str, Tensor]) -> None:
-    """Refuse tensors that are not the module's."""
+    """Refuse tensors that do not fit the module."""
     for name, own in module.state_dict().items():
         given = state.get(name)
         if given is None or given.shape != own.shape or given.dtype != own.dtype:
