@@ -13,7 +13,6 @@ import torch
 from botorch.acquisition import AcquisitionFunction
 from botorch.acquisition.analytic import AnalyticAcquisitionFunction
 from botorch.models.model import Model
-from scaml.model.hyperparameters import Hyperparameters
 from torch import Tensor
 
 from scaml import MetaData, Task
@@ -22,6 +21,7 @@ from scaml.methods import ABLR, FSBO, GC3P, GPBO, MTGP, RGPE, RMGPUCB, SGPT, Met
 from scaml.methods.base import MetaPrior
 from scaml.methods.rm_gp_ucb import RMGP
 from scaml.methods.shared.ensemble import Ensemble
+from scaml.model.hyperparameters import Hyperparameters
 from scaml.model.scaml_gp import ScaMLGP
 from scaml.spaces.space import Space
 

@@ -21,6 +21,8 @@ from study.choices.weights import PriorName, Weighted
 __all__ = ["BASE", "Choice", "choices", "together"]
 
 BASE = ScaML(acquisition="ucb")
+# Settings of one factor: noisy expected improvement has no √β.
+_ALIKE = {"sqrt_beta": "acquisition"}
 
 
 @dataclass(frozen=True)
@@ -64,12 +66,13 @@ def together(name: str) -> ScaML:
             )
         method = known[part].method
         own = {key: value for key, value in vars(method).items() if usual.get(key) != value}
-        if changed & set(own) or (kind is not ScaML and type(method) is not ScaML):
+        factors = {_ALIKE.get(key, key) for key in own}
+        if changed & factors or (kind is not ScaML and type(method) is not ScaML):
             raise SettingError(
                 f"The choice {part!r} cannot be combined with another of {name!r}; leave one out."
             )
         kind = kind if type(method) is ScaML else type(method)
-        changed |= set(own)
+        changed |= factors
         settings |= own
     return kind(**settings)
 

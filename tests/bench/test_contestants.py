@@ -23,7 +23,7 @@ def test_every_method_has_its_name() -> None:
 
 def test_both_settings_of_scaml() -> None:
     assert contestant("scaml").method == ScaML()
-    assert contestant("scaml-ucb").method == ScaML(sqrt_beta=3.0)
+    assert contestant("scaml-ucb").method == ScaML(acquisition="ucb")
     assert contestant("scaml-paper").method == ScaML.paper()
 
 

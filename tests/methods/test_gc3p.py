@@ -81,7 +81,7 @@ def test_the_training_is_the_publications(monkeypatch: pytest.MonkeyPatch) -> No
             loss(step)
         seen["batches"] = list(batches)
         batches.clear()
-        options["held_out"]()
+        options["stopping"].held_out()
         return 0
 
     def record(network: nn.Module, X: Tensor, z: Tensor) -> Tensor:
@@ -94,7 +94,7 @@ def test_the_training_is_the_publications(monkeypatch: pytest.MonkeyPatch) -> No
     rates = [seen["rate"](step) for step in (0, 999, 1000, 1999, 2000, 2999)]
     np.testing.assert_allclose(rates, [0.01, 0.01, 0.002, 0.002, 0.0004, 0.0004], rtol=1e-12)
     assert seen["steps"] == 3000
-    assert seen["every"] * seen["patience"] == 1000
+    assert seen["stopping"].every * seen["stopping"].patience == 1000
     assert all(len(z) == 64 for _, z in seen["batches"])
     # What is held out is a tenth, never trained on; everything else is, with the z of its own task.
     ((held, _),) = batches

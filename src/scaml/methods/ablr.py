@@ -47,6 +47,7 @@ from torch import Tensor, nn
 
 from scaml.common.checks import check_integer, check_seed
 from scaml.common.parallel import effective_n_jobs, one_thread
+from scaml.common.progress import StepProgress
 from scaml.errors import FitError, SavedFileError, SettingError
 from scaml.gp.linalg import cholesky, inverse_of_lower
 from scaml.gp.minimize import minimize
@@ -54,7 +55,7 @@ from scaml.gp.moments_model import MomentsModel
 from scaml.gp.units import Units
 from scaml.methods.base import MetaPrior, Method, check_meta, check_sqrt_beta, check_whole
 from scaml.methods.shared.network_tasks import Standardized, check_widths, settled, standardized
-from scaml.methods.shared.networks import Progress, perceptron, seeded, with_state
+from scaml.methods.shared.networks import perceptron, seeded, with_state
 from scaml.search.ucb import UpperConfidenceBound
 from scaml.tasks.meta_data import MetaData
 from scaml.tasks.task import Task
@@ -106,7 +107,7 @@ class ABLR(Method):
         check_sqrt_beta(self.sqrt_beta)
 
     def meta_fit(
-        self, meta: MetaData, *, seed: int = 0, n_jobs: int = 1, progress: Progress | None = None
+        self, meta: MetaData, *, seed: int = 0, n_jobs: int = 1, progress: StepProgress | None = None
     ) -> ABLRPrior:
         """Train the network and the tasks' regressions together.
 
@@ -139,7 +140,9 @@ class ABLR(Method):
         network = with_state(_network(meta.d, self.widths, 0), own).requires_grad_(False)
         return ABLRPrior(self, meta, network, state["alpha"], state["beta"])
 
-    def _train(self, data: Sequence[Standardized], seed: int, progress: Progress | None) -> nn.Module:
+    def _train(
+        self, data: Sequence[Standardized], seed: int, progress: StepProgress | None
+    ) -> nn.Module:
         """Train the network; the one that predicts the held-out points best is kept."""
         with torch.inference_mode(False), torch.enable_grad():
             network = _network(data[0].X.shape[-1], self.widths, seed)
@@ -275,7 +278,7 @@ class _Training:
         self._free = nn.Parameter(start[:, None].repeat(1, len(data)))
         self._step = 0
 
-    def run(self, iterations: int, progress: Progress | None) -> None:
+    def run(self, iterations: int, progress: StepProgress | None) -> None:
         """Take at most so many iterations, and keep the network with the lowest held-out loss."""
         optimizer = torch.optim.LBFGS(
             [*self.network.parameters(), self._free],

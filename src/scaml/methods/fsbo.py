@@ -46,6 +46,7 @@ from torch import Tensor, nn
 
 from scaml.common.checks import check_integer, check_seed
 from scaml.common.parallel import effective_n_jobs, one_thread
+from scaml.common.progress import StepProgress
 from scaml.errors import SavedFileError, SettingError
 from scaml.gp.kernels import correlation, squared_distance
 from scaml.gp.linalg import cholesky, inverse_of_lower
@@ -54,7 +55,7 @@ from scaml.gp.units import Units
 from scaml.methods.base import MetaPrior, Method, check_meta, check_sqrt_beta, check_whole
 from scaml.methods.shared.initial_points import Nearest, Started, evolve
 from scaml.methods.shared.network_tasks import Standardized, check_widths, settled, standardized
-from scaml.methods.shared.networks import Progress, descend, perceptron, seeded, with_state
+from scaml.methods.shared.networks import EarlyStopping, descend, perceptron, seeded, with_state
 from scaml.tasks.meta_data import MetaData
 from scaml.tasks.task import Task
 
@@ -111,7 +112,7 @@ class FSBO(Method):
         check_sqrt_beta(self.sqrt_beta)
 
     def meta_fit(
-        self, meta: MetaData, *, seed: int = 0, n_jobs: int = 1, progress: Progress | None = None
+        self, meta: MetaData, *, seed: int = 0, n_jobs: int = 1, progress: StepProgress | None = None
     ) -> FSBOPrior:
         """Train the deep kernel on all past tasks.
 
@@ -171,7 +172,7 @@ class FSBOPrior(MetaPrior):
 
     def acquisition(self, model: Model) -> AcquisitionFunction:
         """UCB with the method's √β, after the initial points are used up."""
-        return Nearest(model) if isinstance(model, Started) else super().acquisition(model)
+        return Nearest(model) if hasattr(model, "points_left") else super().acquisition(model)
 
     def initial_points(self, n: int, *, seed: int = 0) -> Tensor:
         """n points, `n x d`, with a large Σ_t max_x μ_t(x): on every past task, one of them is good.
@@ -291,7 +292,7 @@ class FSBOModel(MomentsModel):
 
 
 def _train(
-    method: FSBO, data: Sequence[Standardized], seed: int, progress: Progress | None
+    method: FSBO, data: Sequence[Standardized], seed: int, progress: StepProgress | None
 ) -> DeepKernel:
     """Train the deep kernel; the parameters with the likeliest held-out tasks are kept."""
     kernel = DeepKernel(data[0].X.shape[-1], method.widths, seed)
@@ -321,9 +322,7 @@ def _train(
         steps=method.iterations * method.steps,
         rate=method.rate,
         what="FSBO",
-        held_out=look if held_out else None,
-        every=_EVERY,
-        patience=_PATIENCE,
+        stopping=EarlyStopping(look, _EVERY, _PATIENCE) if held_out else None,
         progress=progress,
     )
     return kernel.requires_grad_(False)

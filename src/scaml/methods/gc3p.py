@@ -47,6 +47,7 @@ from torch import Tensor, nn
 
 from scaml.common.checks import check_integer, check_seed
 from scaml.common.parallel import effective_n_jobs, one_thread
+from scaml.common.progress import StepProgress
 from scaml.errors import SettingError
 from scaml.gp.gaussian_copula import gaussian_copula
 from scaml.gp.hyperpriors import META_TASK
@@ -57,7 +58,7 @@ from scaml.gp.units import Units
 from scaml.methods.base import MetaPrior, Method, check_meta, check_sqrt_beta, check_whole
 from scaml.methods.shared.network_tasks import check_widths
 from scaml.methods.shared.networks import (
-    Progress,
+    EarlyStopping,
     descend,
     perceptron,
     seeded,
@@ -120,7 +121,7 @@ class GC3P(Method):
         object.__setattr__(self, "updates", check_integer(self.updates, "updates", least=1))
 
     def meta_fit(
-        self, meta: MetaData, *, seed: int = 0, n_jobs: int = 1, progress: Progress | None = None
+        self, meta: MetaData, *, seed: int = 0, n_jobs: int = 1, progress: StepProgress | None = None
     ) -> GC3PPrior:
         """Train the prior network on all past points.
 
@@ -172,7 +173,7 @@ def gaussian_loss(network: PriorNetwork, X: Tensor, z: Tensor) -> Tensor:
     return loss + 0.5 * math.log(2.0 * math.pi)
 
 
-def _train(method: GC3P, meta: MetaData, seed: int, progress: Progress | None) -> PriorNetwork:
+def _train(method: GC3P, meta: MetaData, seed: int, progress: StepProgress | None) -> PriorNetwork:
     """Train the prior network."""
     by_rank = MetaData(
         [Task(t.X, gaussian_copula(t.y), name=name) for t, name in zip(meta, meta.names, strict=True)]
@@ -190,15 +191,18 @@ def _train(method: GC3P, meta: MetaData, seed: int, progress: Progress | None) -
 
     with seeded(seed):
         network = PriorNetwork(meta.d, tuple(method.widths), method.dropout)
+        stopping = EarlyStopping(
+            lambda: float(gaussian_loss(network, X[held], z[held])),
+            every=_LOOK,
+            patience=max(1, method.updates // _LOOK),
+        )
         descend(
             loss,
             network,
             steps=_STAGES * method.updates,
             rate=lambda step: method.rate / _SLOWER ** (step // method.updates),
             what="the prior network of GC3P",
-            held_out=(lambda: float(gaussian_loss(network, X[held], z[held]))) if len(held) else None,
-            every=_LOOK,
-            patience=max(1, method.updates // _LOOK),
+            stopping=stopping if len(held) else None,
             progress=progress,
         )
     return network.requires_grad_(False)

@@ -272,7 +272,9 @@ def test_priors_can_be_pickled() -> None:
 
 def test_other_settings_are_refused() -> None:
     names = "'ucb', 'schedule', 'logei', 'lognei', 'thompson'"
-    with pytest.raises(SettingError, match=rf"^acquisition is 'ei'; choose one of {names}\.$"):
+    with pytest.raises(SettingError, match=rf"^rule is 'ei'; choose one of {names}\.$"):
         Acquiring(rule="ei")  # type: ignore[arg-type]
+    with pytest.raises(SettingError, match=r"^acquisition is 'lognei'; choose 'ucb', and set rule\.$"):
+        Acquiring(acquisition="lognei")
     with pytest.raises(SettingError, match=r"^first is 'random'; choose 'ucb' or 'mean'\.$"):
         Acquiring(first="random")  # type: ignore[arg-type]

@@ -24,9 +24,9 @@ NAMES = {
     "hyperparameters": ["laplace"],
 }
 BASES = [
-    ScaML(sqrt_beta=3.0),
+    ScaML(acquisition="ucb"),
     ScaML.paper(),
-    ScaML("matern52", normalization="clipped", weights="shared", sqrt_beta=2.0, residual="past"),
+    ScaML("matern52", normalization="clipped", weights="shared", acquisition="ucb", sqrt_beta=2.0),
 ]
 META = meta_data((7, 6), 2)
 each_choice = pytest.mark.parametrize("choice", choices().values(), ids=lambda choice: choice.name)
@@ -95,8 +95,10 @@ def test_results_do_not_depend_on_n_jobs(name: str) -> None:
 
 
 def test_choices_are_combined() -> None:
-    assert together("sqrt-beta=1") == ScaML(sqrt_beta=1.0)
-    assert together("sqrt-beta=2+kernel=matern52") == ScaML("matern52", sqrt_beta=2.0)
+    assert together("sqrt-beta=1") == ScaML(acquisition="ucb", sqrt_beta=1.0)
+    assert together("sqrt-beta=2+kernel=matern52") == ScaML(
+        "matern52", acquisition="ucb", sqrt_beta=2.0
+    )
     found = together("residual=paper+acquisition=logei")
     assert found == Acquiring(residual="paper", rule="logei")
     assert together("acquisition=logei+residual=paper") == found

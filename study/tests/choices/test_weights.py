@@ -101,7 +101,7 @@ def test_a_fit_believes_in_the_prior(name: PriorName) -> None:
     z = (task.y - model.y_offset) / model.y_scale
     cache = Cache(X=task.X, z=z, mean=mean, covariance=covariance.flatten(1))
     kernel = torch.cat([model.lengthscale, model.outputscale[None], model.noise[None]]).log()
-    rest = torch.cat([torch.tensor([1.0, 0.0], dtype=torch.float64), kernel]).expand(7, -1)
+    rest = kernel.expand(7, -1)
     steps = 1e-3 * torch.cat([torch.zeros(1, 3), torch.eye(3), -torch.eye(3)]).double()
     others = (w + steps).clamp_min(PRIORS[name].lower)
     x = torch.cat([others, rest], dim=-1)

@@ -65,7 +65,7 @@ def test_its_points_are_asked_for_in_turn() -> None:
     assert not isinstance(started, Started)
     two = Started(model, POINTS).condition_on_observations(query(2, 2), query(2, 1))
     assert isinstance(two, Started)
-    assert torch.equal(two.points, POINTS[2:])
+    assert torch.equal(two.points_left, POINTS[2:])
     plainly = model.condition_on_observations(query(2, 2), query(2, 1))
     assert torch.equal(two.posterior(X).mean, plainly.posterior(X).mean)
 

@@ -9,7 +9,14 @@ import torch
 from torch import Tensor, nn
 
 from scaml import FitError, MetaData, SavedFileError
-from scaml.methods.shared.networks import descend, perceptron, seeded, settled_order, with_state
+from scaml.methods.shared.networks import (
+    EarlyStopping,
+    descend,
+    perceptron,
+    seeded,
+    settled_order,
+    with_state,
+)
 from tests.cases import meta_data
 
 X = torch.linspace(-1.0, 1.0, 40, dtype=torch.float64)[:, None]
@@ -69,9 +76,7 @@ def test_it_ends_where_the_held_out_loss_was_lowest() -> None:
         steps=1000,
         rate=0.01,
         what="a net",
-        held_out=held_out,
-        every=10,
-        patience=4,
+        stopping=EarlyStopping(held_out, every=10, patience=4),
     )
     assert steps == 80  # the lowest at look 3, the fourth look after it is number 8
     for name, tensor in net.state_dict().items():

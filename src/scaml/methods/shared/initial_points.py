@@ -29,7 +29,7 @@ class Started(MomentsModel):
     def __init__(self, inner: MomentsModel, points: Tensor) -> None:
         super().__init__(inner.units, inner.noise)
         self.inner = inner
-        self.points = points
+        self.points_left = points
 
     def moments(self, X: Tensor) -> tuple[Tensor, Tensor]:
         return self.inner.moments(X)
@@ -41,7 +41,7 @@ class Started(MomentsModel):
         self, X: Tensor, Y: Tensor, noise: Tensor | None = None, **kwargs: Any
     ) -> MomentsModel:
         inner = self.inner.condition_on_observations(X, Y, noise=noise, **kwargs)
-        left = self.points[X.shape[-2] :]
+        left = self.points_left[X.shape[-2] :]
         return Started(inner, left) if len(left) else inner
 
     @property
@@ -54,7 +54,7 @@ class Nearest(AnalyticAcquisitionFunction):
 
     def forward(self, X: Tensor) -> Tensor:
         """Values, `batch`, at `batch x 1 x d`."""
-        squared: Tensor = (X - self.model.points[0]).square().sum((-2, -1))
+        squared: Tensor = (X - self.model.points_left[0]).square().sum((-2, -1))
         return -squared
 
 

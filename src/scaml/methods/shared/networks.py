@@ -10,17 +10,16 @@ import hashlib
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 
+from scaml.common.progress import StepProgress
 from scaml.errors import FitError, SavedFileError
 from scaml.tasks.meta_data import MetaData
 
-__all__ = ["Progress", "descend", "perceptron", "seeded", "settled_order", "with_state"]
-
-Progress = Callable[[int, int], None]
-"""Called with the number of steps done and the number of all steps."""
+__all__ = ["EarlyStopping", "descend", "perceptron", "seeded", "settled_order", "with_state"]
 
 _RATE_OF_NEWS = 100  # how often progress is called in all
 
@@ -55,6 +54,21 @@ def settled_order(meta: MetaData) -> list[int]:
     return sorted(range(len(meta)), key=digest)
 
 
+@dataclass(frozen=True)
+class EarlyStopping:
+    """When a training ends before its last step.
+
+    Args:
+        held_out: Loss on points that the training does not see.
+        every: Steps between two evaluations of it.
+        patience: Evaluations without improvement after which the training ends.
+    """
+
+    held_out: Callable[[], float]
+    every: int = 50
+    patience: int = 10
+
+
 def descend(
     loss: Callable[[int], tuple[Tensor, str]],
     module: nn.Module,
@@ -62,10 +76,8 @@ def descend(
     steps: int,
     rate: float | Callable[[int], float],
     what: str,
-    held_out: Callable[[], float] | None = None,
-    every: int = 50,
-    patience: int = 10,
-    progress: Progress | None = None,
+    stopping: EarlyStopping | None = None,
+    progress: StepProgress | None = None,
 ) -> int:
     """Train a module by Adam, and keep the parameters with the lowest held-out loss.
 
@@ -75,9 +87,7 @@ def descend(
         steps: Largest number of steps.
         rate: Learning rate, or a function of the step.
         what: The name of what is trained, for error messages.
-        held_out: Loss on points that the training does not see; without it, no early stopping.
-        every: Steps between two evaluations of the held-out loss.
-        patience: Evaluations without improvement after which the training ends.
+        stopping: When to stop early; None for all steps.
         progress: Called with the number of steps done and of all.
 
     Returns:
@@ -88,7 +98,7 @@ def descend(
     """
     speed = rate if callable(rate) else lambda _step: rate
     optimizer = torch.optim.Adam(module.parameters(), lr=speed(0))
-    best, step = _Best(module, held_out, patience), 0
+    best, step = _Best(module, stopping), 0
     for step in range(steps):
         for group in optimizer.param_groups:
             group["lr"] = speed(step)
@@ -104,7 +114,7 @@ def descend(
         optimizer.step()
         if progress and ((step + 1) % max(1, steps // _RATE_OF_NEWS) == 0 or step + 1 == steps):
             progress(step + 1, steps)
-        if ((step + 1) % every == 0 or step + 1 == steps) and best.look():
+        if best.due(step + 1, steps) and best.look():
             break
     best.take()
     if progress and step + 1 < steps:
@@ -115,22 +125,26 @@ def descend(
 class _Best:
     """The parameters at the lowest held-out loss so far."""
 
-    def __init__(self, module: nn.Module, held_out: Callable[[], float] | None, patience: int) -> None:
-        self._module, self._held_out, self._patience = module, held_out, patience
+    def __init__(self, module: nn.Module, stopping: EarlyStopping | None) -> None:
+        self._module, self._stopping = module, stopping
         self._lowest, self._kept, self._waited = math.inf, _copy(module), 0
+
+    def due(self, step: int, steps: int) -> bool:
+        """Whether the held-out loss is to be evaluated after this step."""
+        return self._stopping is not None and (step % self._stopping.every == 0 or step == steps)
 
     def look(self) -> bool:
         """Evaluate the held-out loss; returns whether it has not improved for too long."""
-        if self._held_out is None:
+        if self._stopping is None:
             return False
         self._module.eval()
         with torch.no_grad():
-            now = self._held_out()
+            now = self._stopping.held_out()
         if now < self._lowest:
             self._lowest, self._kept, self._waited = now, _copy(self._module), 0
         else:
             self._waited += 1
-        return self._waited >= self._patience
+        return self._waited >= self._stopping.patience
 
     def take(self) -> None:
         """Restore the best parameters."""
