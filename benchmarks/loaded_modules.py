@@ -30,7 +30,7 @@ def main() -> int:
     for name, case in CASES.items():
         found = _measure(checkout, name)
         idle = [module for module in found["loaded"] if module not in found["run"]]
-        print(f"{case.__doc__}")
+        print(case.__doc__)
         print(f"  imported: {len(found['loaded'])}, run: {len(found['run'])}")
         print(f"  run: {' '.join(found['run'])}")
         print(f"  imported, not run: {' '.join(idle)}")
@@ -80,11 +80,11 @@ def _observe(work: Callable[[], Any], note: Callable[..., None]) -> None:
         work()
     finally:
         sys.setprofile(None)
-        threading.setprofile(None)  # type: ignore[arg-type]
+        threading.setprofile(None)
 
 
 def _suggest(checkout: Path, note: Callable[..., None]) -> None:
-    """scaml suggest examples/reactions.csv --task new"""
+    """`scaml suggest examples/reactions.csv --task new`."""
 
     def work() -> None:
         from scaml.cli import main
@@ -95,7 +95,7 @@ def _suggest(checkout: Path, note: Callable[..., None]) -> None:
 
 
 def _sampler(checkout: Path, note: Callable[..., None]) -> None:
-    """One trial of a study with ScaMLSampler"""
+    """One trial of a study with `ScaMLSampler`."""
     import optuna
 
     del checkout

@@ -21,9 +21,11 @@ from typer.testing import CliRunner
 import scaml
 from scaml import methods
 from scaml.bench import FAMILIES
-from scaml.bench.demo import DemoResult, Progress
-from scaml.cli import FAMILY_NAMES, app, main
+from scaml.bench.demo import DemoResult
+from scaml.cli import app, main
 from scaml.cli.bench import spread
+from scaml.cli.demo import FAMILY_NAMES
+from scaml.common.progress import Progress
 
 RESULT = DemoResult(
     family=FAMILIES["branin"],
@@ -105,6 +107,29 @@ def test_a_group_alone_shows_its_help(words: list[str], capsys: pytest.CaptureFi
     printed = capsys.readouterr()
     assert f"Usage: scaml {' '.join(words)}" in printed.out
     assert printed.err == ""
+
+
+def loaded(*words: str) -> set[str]:
+    """The modules of scaml that a new process imports for a command."""
+    code = (
+        "import json, sys\nfrom scaml.cli import main\nassert main(sys.argv[1:]) == 0\n"
+        "print(json.dumps([name for name in sys.modules if name.startswith('scaml.')]))"
+    )
+    printed = subprocess.check_output([sys.executable, "-c", code, *words], text=True)
+    return set(json.loads(printed.splitlines()[-1]))
+
+
+def test_a_command_does_not_import_the_others() -> None:
+    commands = {f"scaml.cli.{name}" for name in ("suggest", "report", "demo", "bench")}
+    assert loaded("suggest", "--help") & commands == {"scaml.cli.suggest"}
+    assert loaded("methods", "--help") & commands == {"scaml.cli.demo"}
+    assert loaded("--help") & commands == commands
+
+
+def test_help_imports_no_numerics() -> None:
+    for words in (("--help",), ("suggest", "--help"), ("--version",)):
+        packages = {name.split(".")[1] for name in loaded(*words)}
+        assert packages <= {"cli", "common", "errors"}
 
 
 def test_version() -> None:

@@ -1,4 +1,4 @@
-"""What to explain of a table of experiments: its past tasks, its new task and what to try next."""
+"""`of_sheet`: learn from the past tasks of a table, and suggest for its new task."""
 
 from __future__ import annotations
 
@@ -36,10 +36,13 @@ def of_sheet(
         sheet: The table.
         maximize: Whether large values of the objective are good.
         q: Number of experiments to do at once.
-        method: ScaML-GP by default.
+        method: The meta-learning method; ScaML-GP by default.
         seed: Decides every random draw.
         n_jobs: Processes of the meta-fit.
-        progress: Told at the beginning of every stage, and after steps of it.
+        progress: Called at the beginning of every stage and after its steps.
+
+    Returns:
+        The prior, the new task so far and the suggested points.
     """
     q, seed = check_integer(q, "q", least=1), check_seed(seed)
     tell: Progress = progress or (lambda what, done, total: None)
