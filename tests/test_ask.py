@@ -168,3 +168,16 @@ def test_plain_gp_starts_at_a_seeded_random_point() -> None:
 def test_bad_input(arguments: dict[str, Any], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         suggest(**{"prior": PRIOR, "task": TASK, **arguments})
+
+
+def test_pending_points_are_taken_for_observed_as_expected() -> None:
+    """The first point is chosen as if the pending ones had come out as the model expects."""
+    prior, task = ScaML().meta_fit(meta_data((8, 9), 2)), task_of(4, 2)
+    (first,) = suggest(prior, task, seed=3)
+    (second,) = suggest(prior, task, pending=first[None], seed=3)
+    assert (second - first).abs().max() > 0.01
+    model = prior.condition(task, seed=3)
+    expected = model.condition_on_observations(first[None], model.posterior(first[None]).mean)
+    with torch.no_grad():
+        values = prior.acquisition(expected)(torch.stack([first, second]).unsqueeze(-2))
+    assert values[1] > values[0]

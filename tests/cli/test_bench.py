@@ -10,11 +10,8 @@ from pathlib import Path
 import pytest
 
 from scaml.bench.problems import PROBLEMS
-from scaml.bench.runner import StudyState
-from scaml.bench.settings import Setting
 from scaml.cli import main
 from scaml.cli.bench import spread
-from scaml.cli.show_runs import _display, _state
 from scaml.cli.terminal import duration
 from tests.bench.study_cases import mine
 
@@ -202,20 +199,3 @@ def test_words_after_methods_are_methods() -> None:
 @pytest.mark.parametrize(("seconds", "words"), [(5, "5 s"), (600, "10 min"), (9000, "2.5 h")])
 def test_durations(seconds: float, words: str) -> None:
     assert duration(seconds) == words
-
-
-def test_the_live_display_shows_regrets_so_far() -> None:
-    from rich.console import Console
-
-    settings = [Setting("branin", 8, 32, 40), Setting("svm", 28, 64, 60)]
-    state = StudyState(total=8, finished=3)
-    state.cumulative = {settings[0]: {"scaml": [1.0, 2.0], "gpbo": [3.0]}, settings[1]: {"scaml": []}}
-    console = Console(width=100, file=io.StringIO())
-    console.print(_display(state))
-    assert isinstance(console.file, io.StringIO)
-    shown = console.file.getvalue()
-    assert "3 of 8 runs" in shown
-    assert "1.5 (2)" in shown
-    assert "3 (1)" in shown
-    assert "svm" not in shown
-    assert _state(state) == "3 of 8 runs"

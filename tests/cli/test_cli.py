@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import json
 import os
-import re
 import shlex
 import signal
 import subprocess
@@ -19,11 +18,11 @@ import typer
 from typer.testing import CliRunner
 
 import scaml
-from scaml import methods
 from scaml.bench import FAMILIES
-from scaml.bench.demo import DemoResult, Progress
-from scaml.cli import FAMILY_NAMES, app, main
+from scaml.bench.demo import DemoResult
+from scaml.cli import app, main
 from scaml.cli.bench import spread
+from scaml.common.progress import Progress
 
 RESULT = DemoResult(
     family=FAMILIES["branin"],
@@ -57,10 +56,6 @@ def fail_with(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
         raise error
 
     monkeypatch.setattr("scaml.bench.demo.run_demo", run_demo)
-
-
-def test_families_are_those_of_the_benchmarks() -> None:
-    assert list(FAMILY_NAMES) == list(FAMILIES)
 
 
 @pytest.mark.parametrize("args", [[], ["--help"], ["-h"]])
@@ -107,51 +102,32 @@ def test_a_group_alone_shows_its_help(words: list[str], capsys: pytest.CaptureFi
     assert printed.err == ""
 
 
+def loaded(*words: str) -> set[str]:
+    """The modules of scaml that a new process imports for a command."""
+    code = (
+        "import json, sys\nfrom scaml.cli import main\nassert main(sys.argv[1:]) == 0\n"
+        "print(json.dumps([name for name in sys.modules if name.startswith('scaml.')]))"
+    )
+    printed = subprocess.check_output([sys.executable, "-c", code, *words], text=True)
+    return set(json.loads(printed.splitlines()[-1]))
+
+
+def test_a_command_does_not_import_the_others() -> None:
+    commands = {f"scaml.cli.{name}" for name in ("suggest", "report", "demo", "bench")}
+    assert loaded("suggest", "--help") & commands == {"scaml.cli.suggest"}
+    assert loaded("methods", "--help") & commands == {"scaml.cli.demo"}
+    assert loaded("--help") & commands == commands
+
+
+def test_help_imports_no_numerics() -> None:
+    for words in (("--help",), ("suggest", "--help"), ("--version",)):
+        packages = {name.split(".")[1] for name in loaded(*words)}
+        assert packages <= {"cli", "common", "errors"}
+
+
 def test_version() -> None:
     result = CliRunner().invoke(app, ["--version"])
     assert (result.exit_code, result.stdout) == (0, f"scaml {scaml.__version__}\n")
-
-
-@pytest.mark.usefixtures("instant")
-def test_demo_prints_tables_and_draws(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    out = tmp_path / "new" / "folder"
-    assert main(["demo", "--out", str(out)]) == 0
-    printed = capsys.readouterr()
-    assert re.search(r"\b5\b.*0\.25.*\b9\b", printed.out)
-    assert re.search(r"branin-1.*0\.62", printed.out)
-    assert printed.out.endswith(f"Figure: {out / 'branin-seed-0.png'}\n")
-    assert printed.err == "Optimizing\n"
-    assert [path.name for path in out.iterdir()] == ["branin-seed-0.png"]
-
-
-@pytest.mark.usefixtures("instant")
-def test_demo_shows_a_bar_on_a_terminal(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("FORCE_COLOR", "1")
-    monkeypatch.setenv("TERM", "xterm")
-    assert main(["demo", "--out", str(tmp_path)]) == 0
-    printed = capsys.readouterr()
-    assert "Optimizing" in printed.err
-    assert "%" in printed.err
-
-
-@pytest.mark.usefixtures("instant")
-def test_demo_says_nothing_else_when_it_is_asked_to(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["demo", "--out", str(tmp_path), "--quiet"]) == 0
-    quiet = capsys.readouterr()
-    assert quiet.err == ""
-    assert "branin-seed-0.png" in quiet.out
-    assert main(["demo", "--out", str(tmp_path), "--json"]) == 0
-    printed = capsys.readouterr()
-    assert printed.err == ""
-    found = json.loads(printed.out)
-    assert (found["family"], found["seed"]) == ("branin", 0)
-    assert found["figure"] == str(tmp_path / "branin-seed-0.png")
-    assert found["regrets"]["ScaML-GP"] == list(RESULT.regrets["ScaML-GP"])
-    assert found["weights"] == RESULT.weights
 
 
 @pytest.mark.parametrize(
@@ -209,16 +185,6 @@ def test_out_that_cannot_be_written_is_refused(
     (line,) = capsys.readouterr().err.splitlines()
     assert "cannot be written (" in line
     assert line.endswith("give an --out folder where you may write.")
-
-
-@pytest.mark.usefixtures("instant")
-def test_figure_that_cannot_be_written_is_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "branin-seed-0.png").mkdir()
-    assert main(["demo", "--out", str(tmp_path)]) == 2
-    assert "branin-seed-0.png' cannot be written" in capsys.readouterr().err
-    assert [path.name for path in tmp_path.iterdir()] == ["branin-seed-0.png"]
 
 
 def test_error_of_scaml_is_one_sentence(
@@ -303,34 +269,3 @@ def test_real_process_stops_on_ctrl_c(tmp_path: Path) -> None:
     process.stderr.close()
     assert first == "Learning from the past tasks\n"
     assert list(tmp_path.iterdir()) == []
-
-
-def test_methods_are_listed_with_publication_and_cost(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "250")
-    result = CliRunner().invoke(app, ["methods"])
-    assert result.exit_code == 0
-    names = [name for name in methods.__all__ if name not in ("Method", "MetaPrior")]
-    assert len(names) == 10
-    for name in names:
-        (line,) = [line for line in result.output.splitlines() if line.startswith(f"│ {name} ")]
-        cls = getattr(methods, name)
-        assert cls.publication in line
-        assert cls.summary in line
-        assert cls.cost in line
-
-
-def test_methods_as_json() -> None:
-    found = json.loads(CliRunner().invoke(app, ["methods", "--json"]).stdout)
-    assert len(found) == 10
-    (rgpe,) = [entry for entry in found if entry["method"] == "RGPE"]
-    cls = methods.RGPE
-    assert rgpe == {
-        "method": "RGPE",
-        "publication": cls.publication,
-        "summary": cls.summary,
-        "cost": cls.cost,
-    }
-
-
-def test_methods_takes_no_argument() -> None:
-    assert main(["methods", "rgpe"]) == 2

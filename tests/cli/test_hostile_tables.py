@@ -148,7 +148,7 @@ WORKING: dict[str, tuple[str | bytes, str]] = {
     "one past task": ("\n".join([HEADER, *rows()[:6]]), "Task 'C' has no rows yet."),
     "all rows of the new task": (
         translated(table(), ("\nA,", "\nC,"), ("\nB,", "\nC,")),
-        "All rows that can be used are of the new task 'C': there is no past.",
+        "All rows that can be used belong to the new task 'C': there is no past.",
     ),
     "rows that repeat": (table(*rows(), *rows()), "Column 'temperature' is a number from"),
     "markup in names": (
@@ -169,7 +169,7 @@ def test_a_table_that_can_be_used(name: str, capsys: Capture) -> None:
     assert 150 <= float(found["temperature"]) <= 300
 
 
-EMPTY = "give a table with a header and one row an experiment."
+EMPTY = "give a table with a header and one row per experiment."
 
 REFUSED: dict[str, tuple[str | bytes, tuple[str, ...]]] = {
     "text in a column of numbers": (
@@ -223,8 +223,8 @@ REFUSED: dict[str, tuple[str | bytes, tuple[str, ...]]] = {
     "an empty file": (b"", ("runs.csv is empty", EMPTY)),
     "a file of line ends": (b"\n\r\n \n", ("runs.csv is empty", EMPTY)),
     "a header alone": (HEADER + "\n", ("runs.csv has a header but no rows",)),
-    "a binary file": (bytes(range(256)) * 20, ("runs.csv is no text", ".xlsx")),
-    "zeros": (b"\0" * 1000, ("runs.csv is no text",)),
+    "a binary file": (bytes(range(256)) * 20, ("runs.csv is not a text file", ".xlsx")),
+    "zeros": (b"\0" * 1000, ("runs.csv is not a text file",)),
     "one column": ("\n".join(rows()).replace(",", " "), ("runs.csv has one column",)),
     "a plan instead of experiments": (
         table(*(f"C,{200 + i / 100},water," for i in range(1200))),

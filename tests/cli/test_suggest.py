@@ -1,43 +1,19 @@
-"""`scaml suggest` and `scaml report` at the command line."""
+"""`scaml suggest` at the command line."""
 
 from __future__ import annotations
 
 import csv
 import json
+import subprocess
+import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from scaml.cli import main
+from tests.cli.cases import COLUMNS, experiments, write
 
-COLUMNS = ["task", "temperature", "solvent", "yield"]
-
-
-@pytest.fixture(autouse=True)
-def somewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where relative paths lead; and no terminal, though some CI services pretend to be one."""
-    monkeypatch.chdir(tmp_path)
-    for name in ("FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
-        monkeypatch.delenv(name, raising=False)
-    write(tmp_path / "runs.csv", experiments())
-    return tmp_path
-
-
-def experiments() -> list[list[object]]:
-    generator = np.random.default_rng(0)
-    found: list[list[object]] = [list(COLUMNS)]
-    for task, best in (("A", 230.0), ("B", 215.0)):
-        for _ in range(8):
-            T, ethanol = float(generator.uniform(150, 300)), bool(generator.integers(2))
-            value = 70 - ((T - best) / 30) ** 2 + 5 * ethanol
-            found.append([task, round(T, 1), "ethanol" if ethanol else "water", round(value, 3)])
-    return found
-
-
-def write(path: Path, rows: list[list[object]]) -> None:
-    with path.open("w", newline="") as file:
-        csv.writer(file).writerows(rows)
+pytestmark = pytest.mark.usefixtures("in_a_folder")
 
 
 def rows_of(path: Path) -> list[dict[str, str]]:
@@ -133,43 +109,6 @@ def test_minimize_turns_the_search_over(tmp_path: Path, capsys: pytest.CaptureFi
     assert answers[0]["expected"] == pytest.approx(-answers[1]["expected"])
 
 
-def test_a_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["report", "runs.csv", "--task", "<script>A", "--out", "page.html"]) == 0
-    assert capsys.readouterr().out == "Report: page.html\n"
-    page = (tmp_path / "page.html").read_text()
-    assert "&lt;script&gt;A" in page
-    assert "<script>A" not in page
-    assert main(["report", "runs.csv", "--task", "A", "--out", "page.html"]) == 2
-    assert "'page.html' is there already; give another name, or --force." in capsys.readouterr().err
-
-
-def test_a_report_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["runs.csv", "--task", "A", "-n", "2", "--json"]
-    assert main(["report", *words, "--out", "page.html"]) == 0
-    printed = capsys.readouterr()
-    assert printed.err == ""
-    found = json.loads(printed.out)
-    assert found.pop("report") == "page.html"
-    assert (tmp_path / "page.html").exists()
-    assert main(["suggest", *words]) == 0
-    assert found == json.loads(capsys.readouterr().out)
-
-
-def test_every_stage_is_a_line_where_there_is_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["report", "runs.csv", "--task", "C", "-n", "1", "--out", "page.html"]) == 0
-    lines = capsys.readouterr().err.splitlines()
-    stages = [
-        "Reading runs.csv",
-        "Learning from the past tasks",
-        "Choosing what to try next",
-        "Explaining what was learned",
-    ]
-    assert [line for line in lines if line in stages] == stages
-    assert lines.index("Task 'C' has no rows yet.") < lines.index("Learning from the past tasks")
-    assert main(["report", "runs.csv", "--task", "C", "-n", "1", "--out", "two.html", "--quiet"]) == 0
-    assert capsys.readouterr().err == ""
-
-
 def test_a_method_by_the_name_that_is_listed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -206,7 +145,6 @@ def test_names_that_a_spreadsheet_would_compute_stay_text(tmp_path: Path) -> Non
         ),
         ("suggest runs.csv --task C --method random", "--method is 'random', which learns nothing"),
         ("suggest runs.csv --task C -n 0", "-n is 0; give an integer of at least 1."),
-        ("report runs.csv --task C -n -2", "-n is -2; give an integer of at least 1."),
         ("suggest runs.csv --task C --out runs.csv", "'runs.csv' is there already"),
         ("suggest runs.csv --task C --out no/next.csv", "There is no folder 'no'; make it"),
         ("suggest runs.csv --task \udcff", "--task is '\\udcff', which is not in UTF-8"),
@@ -215,7 +153,6 @@ def test_names_that_a_spreadsheet_would_compute_stay_text(tmp_path: Path) -> Non
         ("suggest runs.csv --task C --jobs 0", "--jobs is 0; give a positive integer"),
         ("suggest runs.csv --task C --out .", "'.' is a folder; give the name of a file."),
         ("suggest runs.csv --task C --space none.toml", "none.toml"),
-        ("report runs.csv --task C --out /proc/page.html", "cannot be written"),
     ],
 )
 def test_bad_input_is_one_sentence_and_leaves_nothing(
@@ -229,3 +166,25 @@ def test_bad_input_is_one_sentence_and_leaves_nothing(
     assert [path.name for path in tmp_path.iterdir()] == ["runs.csv"]
     with (tmp_path / "runs.csv").open() as file:
         assert file.readline() == "task,temperature,solvent,yield\n"
+
+
+@pytest.mark.parametrize("words", [(), ("--method", "rgpe")], ids=["default", "rgpe"])
+def test_suggest_on_a_table_loads_only_what_it_needs(words: tuple[str, ...]) -> None:
+    code = (
+        "import json, sys\nfrom scaml.cli import main\n"
+        "assert main(['suggest', 'runs.csv', '--task', 'A', *sys.argv[1:]]) == 0\n"
+        "print(json.dumps(list(sys.modules)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, *words], capture_output=True, text=True, check=True
+    )
+    loaded = json.loads(done.stdout.splitlines()[-1])
+    needless = ("scaml.bench", "scaml.report", "scaml.integrations", "study", "plotly", "matplotlib")
+    networks = tuple(f"scaml.methods.{name}" for name in ("ablr", "fsbo", "gc3p", "mtgp"))
+    others = ("scaml.cli.report", "scaml.cli.bench", "scaml.cli.demo", "scaml.methods.shared.networks")
+    assert "scaml.explain.suggestions" in loaded
+    for name in loaded:
+        for package in (*needless, *networks, *others):
+            assert name != package
+            assert not name.startswith(f"{package}.")
+    assert ("scaml.methods.rgpe" in loaded) == bool(words)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import io
+from pathlib import Path
 
 import pytest
 import typer
 from rich.console import Console
 from rich.progress import Progress as Bar
 
-from scaml.cli.terminal import _Clock, _on, progress
+from scaml import SettingError
+from scaml.cli.terminal import _Clock, _on, check_free, progress, write_all
 
 
 class Watch:
@@ -89,3 +91,28 @@ def test_on_a_terminal_it_is_a_bar_below_what_is_said(
         assert "A note." in printed.err
         assert "Learning" in printed.err
         assert "67%" in printed.err
+
+
+def test_a_file_to_write_is_checked_before_the_work(tmp_path: Path) -> None:
+    check_free(None, force=False)
+    check_free(tmp_path / "new.csv", force=False)
+    old = tmp_path / "old.csv"
+    old.write_text("mine")
+    check_free(old, force=True)
+    for path, message in (
+        (old, "is there already; give another name, or --force."),
+        (tmp_path, "is a folder; give the name of a file."),
+        (tmp_path / "no" / "new.csv", "There is no folder"),
+        (tmp_path / ("x" * 300), "cannot be written"),
+    ):
+        with pytest.raises(SettingError, match=message):
+            check_free(path, force=False)
+
+
+def test_several_files_are_written_all_or_none(tmp_path: Path) -> None:
+    first, second = tmp_path / "a.csv", tmp_path / "b.toml"
+    write_all({first: "x\n", second: "y\n"})
+    assert (first.read_text(), second.read_text()) == ("x\n", "y\n")
+    with pytest.raises(SettingError, match="cannot be written"):
+        write_all({first: "z\n", tmp_path / "no" / "c.csv": "z\n"})
+    assert first.read_text() == "x\n"

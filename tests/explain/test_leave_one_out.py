@@ -6,14 +6,14 @@ import torch
 from scaml import ScaMLGP, Task
 from scaml.explain.leave_one_out import Comparison, LeftOut, compare, left_out
 from scaml.explain.run import Inapplicable, Run
+from scaml.explain.subject import Subject
 from scaml.gp.units import Units, standardize
 from scaml.methods import GPBO, RGPE
 from scaml.methods.gpbo import GPBOPrior
 from scaml.methods.shared.plain_gp import fit_plain_gp
 from scaml.model.hyperparameters import Hyperparameters
-from scaml.report import Subject
 from tests.cases import meta_data, pair, task_of
-from tests.report.cases import run_of
+from tests.run_cases import run_of
 
 
 def conditioned_anew(model: ScaMLGP) -> LeftOut:
@@ -87,5 +87,5 @@ def test_few_observations_are_not_left_out(n: int, words: str) -> None:
 
 def test_other_methods_say_so() -> None:
     prior = RGPE(samples=16).meta_fit(meta_data((7, 8), 2))
-    with pytest.raises(Inapplicable, match="RGPE has no prediction"):
+    with pytest.raises(Inapplicable, match="RGPE cannot predict an experiment from the others"):
         compare(Run.of(Subject(prior, task_of(4, 2))))

@@ -9,7 +9,7 @@ from torch import Tensor
 from scaml.explain.parameters import parameters_of, sample
 from scaml.explain.sensitivity import sensitivities
 from tests.cases import MIXED
-from tests.report.cases import Known
+from tests.run_cases import Known
 
 
 def of(function: Callable[[Tensor], Tensor], d: int = 3) -> list[float]:

@@ -5,13 +5,11 @@ import pytest
 import torch
 
 from scaml import MetaData, ScaML, Task
-from scaml.explain.run import Inapplicable
-from scaml.explain.shares import Shares, past_parts_of, weights_of
+from scaml.explain.shares import Shares, past_parts_of
 from scaml.methods import GPBO, RGPE, SGPT, StackGP
-from scaml.report.rows import weight_rows
 from tests.cases import Pair, meta_data, pair, query, task_of
 from tests.oracles import Array, kernel_matrix
-from tests.report.cases import run_of, without_weights
+from tests.run_cases import run_of, without_weights
 
 
 def by_hand(case: Pair, Q: Array) -> tuple[Array, Array]:
@@ -65,8 +63,6 @@ def test_the_parts_of_an_ensemble_add_up_to_its_prediction(method: RGPE | SGPT) 
         float(parts.units.offset) + parts.means(Q).sum(0), posterior.mean.flatten()
     )
     torch.testing.assert_close(parts.variances(Q).sum(0), posterior.variance.flatten())
-    rows = weight_rows(model, Q, ("t0", "t1"))
-    assert sum(row.mean or 0.0 for row in rows) == pytest.approx(1.0)
 
 
 def test_shares_do_not_depend_on_units() -> None:
@@ -83,32 +79,14 @@ def test_shares_do_not_depend_on_units() -> None:
     torch.testing.assert_close(one.variance, other.variance, rtol=1e-5, atol=1e-7)
 
 
-def test_rows_come_by_weight_and_end_with_the_rest() -> None:
-    run = run_of()
-    rows = weight_rows(run.model, run.points, run.prior.names)
-    weights = [row.weight for row in rows[:-1]]
-    assert weights == sorted(weights, key=lambda w: -abs(w or 0.0))
-    by_name = dict(zip(run.prior.names, run.model.weights.tolist(), strict=True))
-    assert {row.name: row.weight for row in rows[:-1]} == by_name
-    assert rows[-1].weight is None
-    assert rows[-1].mean is None
-    assert sum(row.variance or 0.0 for row in rows) == pytest.approx(1.0)
-
-
-def test_where_all_weights_are_0_the_rest_has_all_of_the_variance() -> None:
-    run = without_weights(run_of())
-    rows = weight_rows(run.model, run.points, run.prior.names)
-    assert [row.mean for row in rows[:-1]] == [0.0, 0.0, 0.0]
-    assert [row.variance for row in rows] == [0.0, 0.0, 0.0, 1.0]
-
-
-def test_models_without_parts_or_weights() -> None:
-    meta, task, Q = meta_data((7, 8), 2), task_of(4, 2), query(4, 2)
+def test_models_without_parts() -> None:
+    meta, task = meta_data((7, 8), 2), task_of(4, 2)
     for method in (GPBO(), StackGP()):
-        model = method.meta_fit(meta).condition(task)
-        assert past_parts_of(model) is None
-        assert weights_of(model, meta.names) is None
-        with pytest.raises(Inapplicable, match="gives the past tasks no weights"):
-            weight_rows(model, Q, meta.names)
-        with pytest.raises(Inapplicable, match="no past task"):
-            weight_rows(model, Q, ())
+        assert past_parts_of(method.meta_fit(meta).condition(task)) is None
+
+
+def test_shares_of_nothing_are_0() -> None:
+    run = without_weights(run_of())
+    parts = past_parts_of(run.model)
+    assert parts is not None
+    assert Shares.of(parts, run.points).mean.tolist() == [0.0, 0.0, 0.0, 0.0]

@@ -128,3 +128,19 @@ def test_hard_cases_work(normalization: Any) -> None:
         assert posterior.mean.isfinite().all()
         assert (posterior.variance > 0).all()
         task = task.append([0.5, 0.5], y)
+
+
+def test_one_terrible_value_does_not_set_the_scale_of_its_task() -> None:
+    """The default clips it; "learned" does not, and forgets what the other points say."""
+    P = np.random.default_rng(0).random((20, 2))
+    y = smooth(P, 0.1)
+    wild = y.copy()
+    wild[0] -= 1e6
+    kept = {}
+    for normalization in ("clipped", "learned"):
+        method = ScaML(normalization=normalization)
+        gps = method.meta_fit(MetaData([Task(P, wild, name="wild"), Task(P, y, name="tame")])).task_gps
+        means = gps.mean(torch.tensor(P[1:]))
+        kept[normalization] = torch.corrcoef(means)[0, 1].item()
+    assert kept["clipped"] > 0.9
+    assert kept["learned"] < 0.7

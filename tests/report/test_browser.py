@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from scaml.report import page
-from tests.report.cases import UGLY, ugly
+from tests.run_cases import UGLY, ugly
 
 pytest.importorskip("plotly")
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")

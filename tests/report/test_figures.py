@@ -5,7 +5,8 @@ import torch
 
 from scaml.explain.leave_one_out import compare
 from scaml.explain.run import Inapplicable, Run
-from scaml.explain.shares import past_parts_of
+from scaml.explain.suggestions import Suggestion
+from scaml.explain.weights import WeightRow, weight_rows
 from scaml.report.figures import (
     MOST_ROWS,
     left_out_figure,
@@ -13,8 +14,9 @@ from scaml.report.figures import (
     suggestions_figure,
     weights_figure,
 )
-from scaml.report.rows import WeightRow, setting_names, suggested, weight_rows
-from tests.report.cases import NAMES, SPACE, run_of, strings, ugly
+from scaml.report.row_texts import expected_text, row_name, setting_texts
+from tests.report.cases import strings
+from tests.run_cases import SPACE, run_of, ugly
 
 pytest.importorskip("plotly")
 
@@ -26,14 +28,14 @@ def test_the_bars_are_the_weights_and_shares() -> None:
     assert list(figure.data[0].x) == [row.weight for row in rows]
     assert list(figure.data[1].x) == [row.mean for row in rows]
     assert list(figure.data[2].x) == [row.variance for row in rows]
-    assert list(figure.layout.yaxis.ticktext) == [*(row.name for row in rows[:-1]), rows[-1].name]
+    assert list(figure.layout.yaxis.ticktext) == [row_name(row) for row in rows]
 
 
 def test_many_tasks_are_drawn_as_far_as_there_is_room() -> None:
     rows = [WeightRow(f"t{m}", 1.0 / (m + 1), 0.01, 0.0) for m in range(100)]
-    figure = weights_figure([*rows, WeightRow("rest", None, None, 1.0)])
+    figure = weights_figure([*rows, WeightRow(None, None, None, 1.0)])
     assert len(figure.data[0].y) == MOST_ROWS + 1
-    assert figure.layout.yaxis.ticktext[-1] == "rest"
+    assert figure.layout.yaxis.ticktext[-1] == "not explained by the past"
 
 
 def test_weights_alone_have_one_column_and_may_be_negative() -> None:
@@ -65,24 +67,17 @@ def test_predictions_stand_beside_observations() -> None:
     assert middle == pytest.approx((-run.task.y).tolist())
 
 
-def test_a_suggestion_has_its_settings_its_expectation_and_the_tasks_behind_it() -> None:
+def test_suggestions_are_the_columns_of_a_table() -> None:
     run = Run.of(ugly())
-    rows = suggested(run)
-    X = run.subject.suggestions
-    assert X is not None
-    assert setting_names(run) == list(SPACE.names)
-    decoded = SPACE.decode(X[0])
-    assert rows[0].settings[1:] == (decoded[SPACE.names[1]], "3", str(decoded["depth"]))
-    mean = -float(run.model.posterior(X).mean[0])
-    assert float(rows[0].expected.split(" ± ")[0].replace("−", "-")) == pytest.approx(mean, abs=0.02)
-    parts = past_parts_of(run.model)
-    assert parts is not None
-    moves = -parts.means(X)[:-1, 0]
-    assert len(rows[0].behind) <= 3
-    top = int(moves.abs().argmax())
-    assert rows[0].behind[0][0] == NAMES[top]
-    shown = float(rows[0].behind[0][1].replace("−", "-"))
-    assert shown == pytest.approx(float(moves[top]), rel=0.01)
+    (table,) = suggestions_figure(run.suggestions, "loss").data
+    names, *columns = table.cells.values
+    assert list(names)[-2:] == ["expected loss", "past tasks that raise or lower it most"]
+    assert len(names) == len(SPACE.names) + 2
+    for column, one in zip(columns, run.suggestions, strict=True):
+        assert column[3] == setting_texts(one)[3]
+        assert column[-2] == expected_text(one)
+    (bare,) = suggestions_figure([Suggestion({"x": 1}, None, None, {})], "loss").data
+    assert list(bare.cells.values[1]) == ["1", "–", "–"]
 
 
 def test_no_label_is_markup() -> None:
@@ -91,7 +86,7 @@ def test_no_label_is_markup() -> None:
         weights_figure(weight_rows(run.model, run.points, run.prior.names)),
         progress_figure(run.task.y, -1.0, "<u>loss</u>"),
         left_out_figure(compare(run), -1.0, "<u>loss</u>"),
-        suggestions_figure(suggested(run), setting_names(run), "<u>loss</u>"),
+        suggestions_figure(run.suggestions, "<u>loss</u>"),
     ]
     for figure in figures:
         assert not [text for text in strings(figure) if "<" in text or "$" in text]

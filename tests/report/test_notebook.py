@@ -6,7 +6,8 @@ import torch
 from scaml import ScaML, Task, report
 from scaml.methods import GPBO
 from tests.cases import meta_data, task_of
-from tests.report.cases import SPACE, points, strings, ugly
+from tests.report.cases import strings
+from tests.run_cases import SPACE, points, ugly
 
 pytest.importorskip("plotly")
 
@@ -58,7 +59,7 @@ def test_what_does_not_apply_is_a_sentence() -> None:
     empty = Task.empty(2)
     model = prior.condition(empty)
     sentences = [
-        (report.weights(model, prior.names), "gives the past tasks no weights"),
+        (report.weights(model, prior.names), "has no weights of the past tasks"),
         (report.weights(model), "no past task"),
         (report.slices(prior, empty), "Nothing is known yet"),
         (report.maps(prior, empty), "Nothing is known yet"),

@@ -155,7 +155,7 @@ def test_parameters_that_the_file_lacks_are_unknown_to_the_past(sheet: Reader) -
     space = Space({**SPACE.distributions, "speed": FloatDistribution(0, 1)})
     read = sheet(RUNS, space=space)
     assert set(read.past[0].distributions) == {"temperature", "alloy"}
-    assert noted(read, "'speed'", "no past task knows it")
+    assert noted(read, "'speed'", "no past task has it")
 
 
 def test_a_space_that_shares_nothing_is_refused(refused: Refuser) -> None:

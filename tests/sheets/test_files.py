@@ -95,7 +95,7 @@ def test_long_cells_are_read(sheet: Reader) -> None:
     [b"PK\x03\x04\x14\x00\x06\x00", b"\x89PNG\r\n\x1a\n\x00", b"\x00" * 100, b"task,x,y\na,\x07,1\n"],
 )
 def test_binary_files_are_refused(refused: Refuser, data: bytes) -> None:
-    assert "is no text" in refused(SavedFileError, data)
+    assert "is not a text file" in refused(SavedFileError, data)
 
 
 def test_files_that_cannot_be_opened_are_refused(

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 
-from scaml import methods
 from scaml.common.wording import nearest
 from scaml.errors import ScaMLError, SettingError
-from scaml.methods import GPBO, Method, ScaML
+from scaml.methods import Method
+from scaml.methods.by_name import METHOD_NAMES, method_named
 
 __all__ = ["COMPARED", "CONTESTANTS", "RANDOM", "Contestant", "contestant"]
 
@@ -38,18 +38,7 @@ class Contestant:
     settings: str
 
 
-_OURS: dict[str, Method | None] = {
-    "scaml": ScaML(),
-    "scaml-ucb": ScaML(acquisition="ucb"),
-    "scaml-paper": ScaML.paper(),
-    **{
-        name.lower(): getattr(methods, name)()
-        for name in ("GPBO", "RGPE", "SGPT", "StackGP", "ABLR", "RMGPUCB", "FSBO", "GC3P", "MTGP")
-    },
-    "gpbo-nei": GPBO(acquisition="lognei"),
-    RANDOM: None,
-}
-CONTESTANTS = tuple(_OURS)
+CONTESTANTS = (*METHOD_NAMES, RANDOM)
 """The names of scaml's own methods.
 
 `scaml` is the default; `scaml-ucb` is the default with UCB, the acquisition function of all compared
@@ -66,9 +55,11 @@ def contestant(name: str) -> Contestant:
     Raises:
         SettingError: If there is no such method. The message names the most similar one.
     """
-    if name in _OURS:
-        method = _OURS[name]
-        return Contestant(name, method, "random search" if method is None else repr(method))
+    if name == RANDOM:
+        return Contestant(name, None, "random search")
+    if name in METHOD_NAMES:
+        method = method_named(name)
+        return Contestant(name, method, repr(method))
     path, colon, cls = name.rpartition(":")
     if not colon or not path.endswith(".py"):
         raise SettingError(

@@ -1,4 +1,4 @@
-"""The command line: suggest, report, demo, methods, bench. The only place that prints."""
+"""The command line: suggest, report, demo, methods, bench. No other package prints."""
 
 from __future__ import annotations
 
@@ -7,49 +7,104 @@ import io
 import sys
 import tempfile
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from importlib import import_module
 from importlib.metadata import version
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
-from scaml.cli import bench
-from scaml.cli.demo import FAMILY_NAMES, demo, methods
-from scaml.cli.suggest import report, suggest
 from scaml.errors import ScaMLError
 
-__all__ = ["FAMILY_NAMES", "app", "main"]
+__all__ = ["app", "main"]
 
-_FULL = (errno.ENOSPC, errno.EDQUOT)
+_FULL = (errno.ENOSPC, errno.EDQUOT)  # the disk, or the user's share of it
+_METHODS = "--methods"
+
+# For each command: its module, its function and an example. The module is imported when the command
+# runs or when the help lists it.
+_COMMANDS = {
+    "suggest": ("suggest", "suggest", "scaml suggest runs.csv --task new -n 3 --out next.csv"),
+    "report": ("report", "report", "scaml report runs.csv --task new --out report.html"),
+    "demo": ("demo", "demo", "scaml demo --family hartmann6 --seed 1 --out figures"),
+    "methods": ("demo", "methods", "scaml methods"),
+}
+_GROUP = "bench"
+_MARKUP: Any = "markdown"
+
+
+class _Commands(Mapping[str, Any]):
+    """All commands by name, each imported when it is first asked for."""
+
+    def __init__(self) -> None:
+        self._loaded: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._loaded:
+            self._loaded[name] = _group() if name == _GROUP else _command(name)
+        return self._loaded[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter((*_COMMANDS, _GROUP))
+
+    def __len__(self) -> int:
+        return len(_COMMANDS) + 1
+
+
+def _command(name: str) -> Any:
+    module, function, example = _COMMANDS[name]
+    single = typer.Typer(add_completion=False, rich_markup_mode=_MARKUP)
+    single.command(name, epilog=f"Example: {example}")(
+        getattr(import_module(f"scaml.cli.{module}"), function)
+    )
+    return typer.main.get_command(single)
+
+
+@cache
+def _group() -> Any:
+    from scaml.cli import bench
+
+    return typer.main.get_group(bench.app)
+
+
+class _LazyGroup(TyperGroup):
+    """A group that does not import all of its commands to run one of them."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.commands = _Commands()  # type: ignore[assignment]
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """The names, for the help."""
+        return list(self.commands)
+
 
 app = typer.Typer(
     name="scaml",
+    cls=_LazyGroup,
     add_completion=False,
     pretty_exceptions_enable=False,
-    rich_markup_mode="markdown",
+    rich_markup_mode=_MARKUP,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command(epilog="Example: scaml suggest runs.csv --task new -n 3 --out next.csv")(suggest)
-app.command(epilog="Example: scaml report runs.csv --task new --out report.html")(report)
-app.command(epilog="Example: scaml demo --family hartmann6 --seed 1 --out figures")(demo)
-app.command(epilog="Example: scaml methods")(methods)
-app.add_typer(bench.app, name="bench")
 
 
 def main(args: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code.
 
-    0 is success, 2 something for the user to mend, 130 Ctrl-C, and 1 a fault of scaml.
+    The exit code is 0 for success, 2 for a mistake in the input, 130 for Ctrl-C, 1 for a bug in scaml.
 
     Args:
         args: The words after `scaml`; those of the process by default.
     """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")  # not every terminal has a ±
+            stream.reconfigure(errors="replace")  # some terminals have no ±
     words = list(sys.argv[1:] if args is None else args)
     try:
-        code = app(bench.spread(words), prog_name="scaml", standalone_mode=False)
+        code = app(_spread(words), prog_name="scaml", standalone_mode=False)
     except (KeyboardInterrupt, typer.Abort):
         code = 130
     except ScaMLError as error:
@@ -61,20 +116,29 @@ def main(args: Sequence[str] | None = None) -> int:
     return int(code or 0)
 
 
+def _spread(words: list[str]) -> list[str]:
+    """Let `--methods a b c` take several words, which Typer's options do not."""
+    if _METHODS not in words:
+        return words
+    from scaml.cli.bench import spread
+
+    return spread(words)
+
+
 def _failed(error: Exception, words: Sequence[str]) -> int:
-    """Whose fault it is."""
-    # Typer does not export the class of its usage errors; they can phrase themselves.
+    """Tell a mistake of the user from a full disk and from a bug."""
+    # Typer does not export the class of its usage errors, but they have a method for their message.
     phrase = getattr(error, "format_message", None)
     if phrase is not None:
         message = " ".join(phrase().split())
-        return _refuse(_usage(message, words)) if message else 0  # else it was asked for help
+        return _refuse(_usage(message, words)) if message else 0  # without a message, it was help
     if isinstance(error, OSError) and error.errno in _FULL:
         return _refuse(f"The disk is full ({error.strerror}); make room and try again.")
     return _apologize(error)
 
 
 def _usage(message: str, words: Sequence[str]) -> str:
-    """Typer's sentence, and where to look further."""
+    """Typer's message, and the help to read."""
     path = "scaml"
     command: Any = typer.main.get_command(app)
     for word in words:
@@ -92,7 +156,7 @@ def _refuse(message: str) -> int:
 
 
 def _apologize(error: Exception) -> int:
-    """Put the traceback aside, where it can be reported from."""
+    """Write the traceback to a file that the user can send."""
     report = "".join(traceback.format_exception(error))
     try:
         with tempfile.NamedTemporaryFile(
@@ -100,7 +164,7 @@ def _apologize(error: Exception) -> int:
         ) as log:
             log.write(f"scaml {version('scaml')}, Python {sys.version}\n\n{report}")
         where = log.name
-    except OSError:  # nowhere to put it: better here than lost
+    except OSError:  # no place for a file: print it, so that it is not lost
         typer.echo(report, err=True)
         where = "the lines above"
     typer.echo(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,6 +13,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from scaml.cli.options import takes
 from scaml.cli.show_runs import shown
 from scaml.cli.terminal import AsJson, Jobs, Quiet, folder, integer, method_name, print_json, progress
 from scaml.errors import BenchRunError, SettingError
@@ -100,29 +101,35 @@ def list_problems(as_json: AsJson = False) -> None:
     typer.echo("hpobench:FOLDER/MODEL is a problem too, if FOLDER has HPOBench's tables.")
 
 
-@app.command(epilog="Example: scaml bench run branin svm --methods scaml gpbo --runs 4 --out runs")
-def run(
+@dataclass(frozen=True)
+class RunOptions:
+    """The options of `scaml bench run`."""
+
     problems: Annotated[
         list[str], typer.Argument(metavar="PROBLEM", help="Names; see scaml bench list.")
-    ],
-    methods: Methods = None,
+    ]
+    methods: Methods = None
     meta_tasks: Annotated[
         int | None,
         typer.Option(metavar="INT", parser=integer, help="M; the paper's number by default."),
-    ] = None,
+    ] = None
     points: Annotated[
         int | None,
         typer.Option(metavar="INT", parser=integer, help="N_m; the paper's number by default."),
-    ] = None,
+    ] = None
     evaluations: Annotated[
         int | None,
         typer.Option(metavar="INT", parser=integer, help="Of the test-task; the paper's by default."),
-    ] = None,
-    runs: Runs = _RUNS,
-    jobs: Jobs = 1,
-    out: Out = Path("runs"),
-    quiet: Quiet = False,
-) -> None:
+    ] = None
+    runs: Runs = _RUNS
+    jobs: Jobs = 1
+    out: Out = Path("runs")
+    quiet: Quiet = False
+
+
+@app.command(epilog="Example: scaml bench run branin svm --methods scaml gpbo --runs 4 --out runs")
+@takes(RunOptions)
+def run(options: RunOptions) -> None:
     """Compare methods on problems, run by run; continue a command that was stopped.
 
     Within a run all methods get the same meta-data, test function and noise. Every finished run of a
@@ -134,12 +141,21 @@ def run(
         from scaml.bench.settings import Setting
 
         settings = [
-            Setting.of(name, meta_tasks, points, evaluations) for name in dict.fromkeys(problems)
+            Setting.of(name, options.meta_tasks, options.points, options.evaluations)
+            for name in dict.fromkeys(options.problems)
         ]
-        check_same(out, settings)
-        chosen = [contestant(name) for name in dict.fromkeys(methods or COMPARED)]
-        command = ["scaml", *sys.argv[1:]]
-        finished = run_and_store(out, settings, chosen, runs, jobs=jobs, quiet=quiet, command=command)
+        check_same(options.out, settings)
+        chosen = [contestant(name) for name in dict.fromkeys(options.methods or COMPARED)]
+        finished = run_and_store(
+            options.out,
+            settings,
+            chosen,
+            options.runs,
+            jobs=options.jobs,
+            quiet=options.quiet,
+            command=["scaml", *sys.argv[1:]],
+        )
+    out = options.out
     typer.echo(f"Results: {out}, {finished} runs; see scaml bench table {out}")
 
 

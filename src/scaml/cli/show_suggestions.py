@@ -1,4 +1,4 @@
-"""Suggestions for a person, for a spreadsheet and for a program."""
+"""Suggestions as a table for the terminal, as CSV for a spreadsheet and as JSON for a program."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
+    from scaml.explain.subject import Subject
     from scaml.explain.suggestions import Suggestion
-    from scaml.report import Subject
     from scaml.sheets import Sheet
 
-__all__ = ["as_csv", "facts", "show"]
+__all__ = ["as_csv", "as_json", "show"]
 
-_SHOWN_BEHIND = 3
+_SHOWN_TASKS = 3  # past tasks per suggestion
 _WIDE = 10_000  # columns
 
 
 def as_csv(found: Sequence[Suggestion], subject: Subject, sheet: Sheet | None, task_column: str) -> str:
-    """Rows that can be pasted below the table: its columns, the measured one empty."""
+    """Rows to paste below the table: the same columns, the measured one empty."""
     from scaml.sheets.cells import marked
 
     def cell(value: Any) -> Any:
@@ -41,8 +41,8 @@ def as_csv(found: Sequence[Suggestion], subject: Subject, sheet: Sheet | None, t
     return file.getvalue()
 
 
-def facts(found: Sequence[Suggestion], subject: Subject) -> dict[str, Any]:
-    """What JSON can carry."""
+def as_json(found: Sequence[Suggestion], subject: Subject) -> dict[str, Any]:
+    """The suggestions and what they are for, as values that JSON has."""
     return {
         "task": subject.title,
         "objective": subject.objective,
@@ -53,7 +53,7 @@ def facts(found: Sequence[Suggestion], subject: Subject) -> dict[str, Any]:
                 "params": one.params,
                 "expected": one.expected,
                 "deviation": one.deviation,
-                "past_tasks": one.behind,
+                "past_tasks": one.moved_by,
             }
             for one in found
         ],
@@ -61,7 +61,7 @@ def facts(found: Sequence[Suggestion], subject: Subject) -> dict[str, Any]:
 
 
 def show(found: Sequence[Suggestion], subject: Subject) -> None:
-    """Print as many side by side as the terminal has room for, without a cut number."""
+    """Print as many suggestions side by side as the terminal has room for without cutting numbers."""
     console, first = Console(), 0
     while first < len(found):
         last, table = first + 1, _table(found, subject, first, first + 1)
@@ -73,18 +73,18 @@ def show(found: Sequence[Suggestion], subject: Subject) -> None:
         console.print(table)
         first = last
     legend = "± is two standard deviations"
-    if any(one.behind for one in found):
-        legend += "; a past task moves the expectation by the number after it"
+    if any(one.moved_by for one in found):
+        legend += "; past tasks raise or lower the prediction by their numbers"
     typer.echo(f"{legend}.")
 
 
 def _width(console: Console, table: Table) -> int:
-    """Of a table that is wrapped between words, however narrow the terminal is."""
+    """The width that a table needs if its lines are broken only between words."""
     return console.measure(table, options=console.options.update(width=_WIDE)).minimum
 
 
 def _table(found: Sequence[Suggestion], subject: Subject, first: int, last: int) -> Table:
-    """The suggestions from the first until before the last, numbered from 1."""
+    """The suggestions from number `first`, counted from 0, up to and without number `last`."""
     assert subject.space is not None
     shown = found[first:last]
     table = Table()
@@ -99,10 +99,10 @@ def _table(found: Sequence[Suggestion], subject: Subject, first: int, last: int)
         for one in shown
     ]
     table.add_row(Text(f"expected {subject.objective}"), *expected)
-    behind = [
-        "\n".join(f"{name} {move:+.3g}" for name, move in list(one.behind.items())[:_SHOWN_BEHIND])
+    moves = [
+        "\n".join(f"{name} {move:+.3g}" for name, move in list(one.moved_by.items())[:_SHOWN_TASKS])
         for one in shown
     ]
-    if any(behind):
-        table.add_row(Text("past tasks behind it"), *map(Text, behind))
+    if any(moves):
+        table.add_row(Text("effect of past tasks"), *map(Text, moves))
     return table

@@ -1,1 +1,4 @@
-"""Why: weights and shares of past tasks, leave-one-out, sensitivity. Numbers only, no HTML."""
+"""The numbers that explain a suggestion: predictions, weights and shares of past tasks, sensitivity.
+
+No text and no HTML: `report` turns the numbers into text and figures, `cli` prints them.
+"""

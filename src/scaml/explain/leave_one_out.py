@@ -1,6 +1,6 @@
-"""Leave-one-out predictions with the past, beside those of a plain GP that knows the new data alone.
+"""Leave-one-out predictions with the past, compared with those of a plain GP on the new data only.
 
-Hyperparameters are those of all observations, so both errors are a little too small.
+The hyperparameters are fitted to all observations, so both errors are a little too small.
 """
 
 from __future__ import annotations
@@ -21,16 +21,17 @@ from scaml.model.protocols import LeaveOneOutModel
 
 __all__ = ["FEWEST", "Comparison", "LeftOut", "compare", "left_out"]
 
-FEWEST = 3  # observations of which one can be left out
+FEWEST = 3
+"""Observations that a comparison needs."""
 
 
 @dataclass(frozen=True, eq=False)
 class LeftOut:
-    """Predictions of n observations, each by all others, in the units of y.
+    """Predictions of n observations, each made from all others, in the units of y.
 
     Args:
         mean: n.
-        deviation: n, standard deviations of the observations, with noise.
+        deviation: n, standard deviations of the observations, noise included.
         y: n, what was observed.
     """
 
@@ -40,22 +41,22 @@ class LeftOut:
 
     @property
     def error(self) -> float:
-        """Root of the mean squared error."""
+        """The root mean squared error."""
         return float((self.mean - self.y).square().mean().sqrt())
 
     @property
     def covered(self) -> int:
-        """Observations within two standard deviations."""
+        """The number of observations within two standard deviations of their predictions."""
         return int(((self.mean - self.y).abs() <= BAND * self.deviation).sum())
 
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """A model beside a plain GP that knows the new data alone.
+    """Predictions of a model and of a plain GP on the new data only.
 
     Args:
-        ours: Of the model.
-        plain: Of the plain GP; None where the model is one.
+        ours: The predictions of the model.
+        plain: The predictions of the plain GP; None if the model itself is one.
     """
 
     ours: LeftOut
@@ -63,10 +64,10 @@ class Comparison:
 
     @property
     def winner(self) -> int:
-        """1 if the model predicts better, -1 if the plain GP does, 0 if that may be chance.
+        """1 if the model predicts better, -1 if the plain GP does, 0 if the difference may be chance.
 
-        It may be where the squared errors differ, on average, by less than the standard error of that
-        average.
+        It counts as chance if the mean difference of the squared errors is smaller than its standard
+        error.
         """
         if self.plain is None:
             return 0
@@ -77,14 +78,18 @@ class Comparison:
 
 
 def left_out(model: LeaveOneOutModel, y: Tensor) -> LeftOut:
-    """Leave each observation out of a model in turn; y, n, is what was observed."""
+    """The model's leave-one-out predictions; y, n, is what was observed."""
     with torch.no_grad(), one_thread():
         mean, deviation = model.leave_one_out()
         return LeftOut(mean=mean, deviation=deviation, y=y)
 
 
 def compare(run: Run) -> Comparison:
-    """The run's model, and a plain GP on the new data alone."""
+    """Leave-one-out predictions of the run's model, and of a plain GP on the new data only.
+
+    Raises:
+        Inapplicable: If there are too few observations, or if the model has no such predictions.
+    """
     if run.task.n < FEWEST:
         raise Inapplicable(
             f"This comparison needs at least {FEWEST} experiments; there "
@@ -93,8 +98,8 @@ def compare(run: Run) -> Comparison:
     run.check_units()
     if not isinstance(run.model, LeaveOneOutModel):
         raise Inapplicable(
-            f"{run.method} has no prediction without one experiment in closed form, so it is not "
-            "compared with a plain GP here."
+            f"{run.method} cannot predict an experiment from the others without a new fit, so it is "
+            "not compared with a plain GP here."
         )
     y, parts = run.task.y, past_parts_of(run.model)
     if parts is None:

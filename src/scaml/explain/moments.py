@@ -8,11 +8,16 @@ from torch import Tensor
 
 from scaml.common.parallel import one_thread
 
-__all__ = ["BAND", "moments"]
+__all__ = ["BAND", "moments", "predicts_values"]
 
 BAND = 2.0
-"""Standard deviations on either side that a band or a ± shows."""
-_AT_ONCE = 256  # points: measured for the acquisition function, more is no faster
+"""Standard deviations on either side of the mean that a band or a ± shows."""
+_AT_ONCE = 256  # points per call of the model: measured for the acquisition function, more is no faster
+
+
+def predicts_values(model: Model) -> bool:
+    """Whether a model predicts y itself, not a rank or a score of y."""
+    return bool(getattr(model, "predicts_y", True))
 
 
 def moments(model: Model, X: Tensor) -> tuple[Tensor, Tensor]:

@@ -1,12 +1,13 @@
-"""The parameters of a space as axes: what their columns of X mean, and how to walk along them.
+"""The parameters of a space as axes: from columns of X to values, and points along one parameter.
 
-Without a space the d columns of X are parameters x1, x2, ... of their own, each in [0, 1].
+Without a space, the d columns of X are parameters x1, x2, ..., each in [0, 1].
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from optuna.distributions import (
@@ -17,12 +18,11 @@ from optuna.distributions import (
 )
 from torch import Tensor
 
-from scaml.common.text import setting
 from scaml.spaces.space import Block, Space
 
 __all__ = ["Parameter", "parameters_of", "sample"]
 
-_FEW = 12  # numbers
+_FEW = 12  # values of a parameter that is drawn value by value
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,8 +30,8 @@ class Parameter:
     """A parameter that varies.
 
     Args:
-        name: As the user calls it.
-        block: Its columns of X, and the values that they can take.
+        name: The user's name.
+        block: The columns of X that belong to the parameter, and the values that they can take.
         distribution: What the columns mean; None for a coordinate of the cube.
     """
 
@@ -41,30 +41,30 @@ class Parameter:
 
     @property
     def log(self) -> bool:
-        """Whether its axis is logarithmic."""
+        """Whether the axis is logarithmic."""
         return bool(getattr(self.distribution, "log", False))
 
     @property
-    def choices(self) -> tuple[str, ...]:
-        """The names of a categorical parameter's choices; none for a number."""
+    def choices(self) -> tuple[Any, ...]:
+        """The choices of a categorical parameter; empty for a number."""
         if isinstance(self.distribution, CategoricalDistribution):
-            return tuple(setting(choice) for choice in self.distribution.choices)
+            return tuple(self.distribution.choices)
         return ()
 
     @property
     def ends(self) -> tuple[float, float]:
-        """Where its axis begins and ends."""
+        """Where the axis begins and ends."""
         if isinstance(self.distribution, FloatDistribution | IntDistribution):
             return float(self.distribution.low), float(self.distribution.high)
         return (-0.5, len(self.choices) - 0.5) if self.choices else (0.0, 1.0)
 
     @property
     def discrete(self) -> bool:
-        """Whether it takes names, or so few numbers that each deserves a mark."""
+        """Whether the values are choices, or so few numbers that each gets a mark."""
         return self.block.kind == "choice" or 0 < len(self.block.values) <= _FEW
 
     def levels(self, most: int) -> Tensor:
-        """Values along its axis, `k x columns`: evenly spread, all of them if they are few."""
+        """Values along the axis, `k x columns`: at most `most`, evenly spread, but all choices."""
         even = torch.linspace(0.0, 1.0, most, dtype=torch.float64).unsqueeze(-1)
         if self.block.kind == "number":
             return even
@@ -74,13 +74,13 @@ class Parameter:
         return nearest
 
     def strata(self, most: int) -> Tensor:
-        """Values that stand for equal parts of its range, `k x columns`."""
+        """Values that stand for equal parts of the range, `k x columns`."""
         if self.block.kind != "number":
             return self.levels(most)
         return ((torch.arange(most, dtype=torch.float64) + 0.5) / most).unsqueeze(-1)
 
     def places(self, X: Tensor) -> list[float]:
-        """Where points, `n x d`, lie on its axis: in its own unit, or the number of the choice."""
+        """Where points, `n x d`, lie on the axis: values of a number, or numbers of choices from 0."""
         part = X[..., list(self.block.columns)]
         if self.choices:
             return [float(place) for place in part.argmax(-1).tolist()]
@@ -92,18 +92,10 @@ class Parameter:
             return [float(low * (high / low) ** value) for value in column.tolist()]
         return [float(low + (high - low) * value) for value in column.tolist()]
 
-    def text(self, x: Tensor) -> str:
-        """Its value at a point, d."""
-        (place,) = self.places(x.unsqueeze(0))
-        if self.choices:
-            return self.choices[int(place)]
-        whole = isinstance(self.distribution, IntDistribution)
-        return setting(round(place) if whole else place)
-
     def distance(self, X: Tensor, x: Tensor) -> Tensor:
-        """How far points, `n x d`, are from another in this parameter, n: in parts of its range.
+        """How far points, `n x d`, are from the point x in this parameter, n: in parts of the range.
 
-        Two choices are half a range apart, as `Space` puts them.
+        Two different choices are half a range apart, as in `Space`.
         """
         columns = list(self.block.columns)
         apart = (X[:, columns] - x[columns]).abs()
@@ -112,7 +104,7 @@ class Parameter:
         return 0.5 * (X[:, columns].argmax(-1) != x[columns].argmax(-1)).double()
 
     def along(self, x: Tensor, levels: Tensor) -> Tensor:
-        """Points, `batch x k x d`, that differ from x, `batch x d`, in this parameter alone."""
+        """Points, `batch x k x d`, that differ from x, `batch x d`, only in this parameter."""
         points = x.unsqueeze(-2).repeat(*[1] * (x.ndim - 1), len(levels), 1)
         points[..., list(self.block.columns)] = levels
         return points
@@ -131,7 +123,7 @@ def parameters_of(space: Space | None, d: int) -> tuple[Parameter, ...]:
 
 
 def sample(parameters: Sequence[Parameter], n: int, *, seed: int) -> Tensor:
-    """n points, `n x d`, spread evenly over the space (Sobol's), each one that it can take."""
+    """n points of the space, `n x d`, spread evenly (a Sobol sequence)."""
     sobol = torch.quasirandom.SobolEngine(len(parameters), scramble=True, seed=seed)
     draws = sobol.draw(n, dtype=torch.float64)
     parts: list[Tensor] = []
@@ -144,13 +136,16 @@ def sample(parameters: Sequence[Parameter], n: int, *, seed: int) -> Tensor:
 
 
 def _nearest(values: Tensor, points: Tensor) -> Tensor:
-    """Of ascending values, `k x 1`, the one nearest to each point, `n x 1`."""
+    """For each point, `n x 1`, the nearest of the ascending values, `k x 1`."""
     middles = (values[1:] + values[:-1]).flatten() / 2.0
     return values[torch.bucketize(points.flatten(), middles)]
 
 
 def _spread(block: Block, draw: Tensor) -> Tensor:
-    """Values, `n x columns`, for n draws from [0, 1]: choices alike, steps by their part of it."""
+    """Values, `n x columns`, for n uniform draws from [0, 1].
+
+    All choices have the same probability. The probability of a step is the part of the axis around it.
+    """
     values = block.values
     if block.kind == "choice":
         return values[(draw * len(values)).long().clamp_max(len(values) - 1)]

@@ -1,4 +1,4 @@
-"""`Run`: a subject with its model, and what several figures ask of it."""
+"""`Run`: a subject with the model of its task, and the numbers that several figures need."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from botorch.models.model import Model
 from torch import Tensor
 
 from scaml.errors import ScaMLError
-from scaml.explain.moments import moments
+from scaml.explain.moments import moments, predicts_values
 from scaml.explain.parameters import Parameter, parameters_of, sample
 from scaml.explain.sensitivity import sensitivities
-from scaml.explain.shares import past_parts_of
 from scaml.explain.subject import Subject
+from scaml.explain.suggestions import Suggestion, suggestions_at
 from scaml.methods.base import MetaPrior
 from scaml.model.protocols import LeaveOneOutModel
 from scaml.tasks.task import Task
@@ -24,16 +24,16 @@ _POINTS = 256  # that stand for the space
 
 
 class Inapplicable(ScaMLError):  # noqa: N818 - not an error: the sentence takes the figure's place
-    """Why there is no such figure of this run, in one sentence."""
+    """Why this run has no such numbers, in one sentence that is shown in place of a figure."""
 
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """A subject, conditioned once.
+    """A subject with the model of its task. What is costly is computed once, when it is first needed.
 
     Args:
-        subject: What the page is about.
-        model: Its prior given its task.
+        subject: The prior, the new task so far and the suggested points.
+        model: The prior conditioned on the task.
         seed: Decides the points that stand for the space.
     """
 
@@ -43,7 +43,7 @@ class Run:
 
     @classmethod
     def of(cls, subject: Subject, *, seed: int = 0) -> Run:
-        """Condition the prior on the task, unless that is done."""
+        """Condition the prior on the task, unless the subject brings its model."""
         model = subject.model
         if model is None:
             model = subject.prior.condition(subject.task, seed=seed)
@@ -61,7 +61,7 @@ class Run:
 
     @property
     def sign(self) -> float:
-        """What y is multiplied by before it is shown."""
+        """The factor that turns the task's y into the user's objective: -1 if that is minimized."""
         return 1.0 if self.subject.maximize else -1.0
 
     @property
@@ -71,7 +71,7 @@ class Run:
 
     @property
     def past(self) -> tuple[str, ...]:
-        """Names of the past tasks that the method uses."""
+        """The names of the past tasks that the method uses."""
         return self.prior.names if self.prior.method.uses_past else ()
 
     @cached_property
@@ -85,56 +85,36 @@ class Run:
         return sample(self.parameters, _POINTS, seed=self.seed)
 
     @cached_property
-    def effects(self) -> Tensor:
+    def sensitivities(self) -> Tensor:
         """The sensitivity of every parameter that varies."""
         return sensitivities(self.model, self.parameters, self.points)
 
-    def by_effect(self) -> tuple[list[Parameter], list[float]]:
-        """The parameters, those that move the expected value most first, each with its sensitivity."""
-        order = self.effects.argsort(descending=True, stable=True)
-        return [self.parameters[i] for i in order.tolist()], self.effects[order].tolist()
+    def by_sensitivity(self) -> tuple[list[Parameter], list[float]]:
+        """The parameters, the most sensitive first, and their sensitivities."""
+        order = self.sensitivities.argsort(descending=True, stable=True)
+        return [self.parameters[i] for i in order.tolist()], self.sensitivities[order].tolist()
 
     @cached_property
-    def before(self) -> Model | None:
+    def suggestions(self) -> list[Suggestion]:
+        """The numbers of each suggested point; empty if no point was suggested."""
+        X = self.subject.suggestions
+        if X is None:
+            return []
+        return suggestions_at(
+            X,
+            self.model,
+            space=self.subject.space,
+            parameters=self.parameters,
+            sign=self.sign,
+        )
+
+    @cached_property
+    def before_data(self) -> Model | None:
         """The model without the test data, at the learned weights; None if it has no such form."""
         return self.model.before_data() if isinstance(self.model, LeaveOneOutModel) else None
 
-    def check_units(self) -> None:
-        """Refuse models that do not predict y itself."""
-        if not getattr(self.model, "predicts_y", True):
-            raise Inapplicable(
-                f"{self.method} predicts the rank of a value, not the value itself, so there is no "
-                "expected value to show."
-            )
-
-    def check_past(self) -> None:
-        """Refuse methods that have past tasks and do not look at them."""
-        if self.prior.names and not self.past:
-            raise Inapplicable(f"{self.method} does not use the past tasks.")
-
-    def check_known(self) -> None:
-        """Refuse to draw what is the same everywhere: there is nothing to expect anything from."""
-        self.check_units()
-        if not self.task.n and not bool((self.effects > 0).any()):
-            raise Inapplicable("Nothing is known yet: the expected value is the same everywhere.")
-
-    @property
-    def prior_words(self) -> str:
-        """What to call the prior beside the posterior; empty where there are not both."""
-        if self.before is None or not self.task.n:
-            return ""
-        past = past_parts_of(self.model) is not None
-        return "prior: the past tasks, as weighted now" if past else "prior: before any experiment"
-
-    @property
-    def posterior_words(self) -> str:
-        """What to call the expectation that counts."""
-        if not self.task.n:
-            return "expected from the past tasks"
-        return "posterior: with the new experiments"
-
-    def shown(self, X: Tensor) -> tuple[Tensor, Tensor]:
-        """Expected value and standard deviation, n each, at `n x d`, as they are shown."""
+    def prediction(self, X: Tensor) -> tuple[Tensor, Tensor]:
+        """Mean and standard deviation of the user's objective, n each, at `n x d`."""
         self.check_units()
         mean, deviation = moments(self.model, X)
         return self.sign * mean, deviation
@@ -145,11 +125,34 @@ class Run:
         return int(self.task.y.argmax()) if self.task.n else None
 
     @cached_property
-    def center(self) -> tuple[Tensor, str]:
-        """The point, d, through which slices run, and what it is."""
+    def center(self) -> Tensor:
+        """The point, d, through which slices run.
+
+        It is the best observation; without observations the first suggestion; without either, the point
+        with the largest mean.
+        """
         if self.best is not None:
-            return self.task.X[self.best], f"the best experiment so far (number {self.best + 1})"
+            return self.task.X[self.best]
         if self.subject.suggestions is not None:
-            return self.subject.suggestions[0], "the first suggestion"
+            return self.subject.suggestions[0]
         mean, _ = moments(self.model, self.points)
-        return self.points[int(mean.argmax())], "the point that is expected to be best"
+        return self.points[int(mean.argmax())]
+
+    def check_units(self) -> None:
+        """Refuse models that do not predict y itself."""
+        if not predicts_values(self.model):
+            raise Inapplicable(
+                f"{self.method} predicts the rank of a value, not the value itself, so there is no "
+                "expected value to show."
+            )
+
+    def check_past(self) -> None:
+        """Refuse methods that ignore the past tasks that they were given."""
+        if self.prior.names and not self.past:
+            raise Inapplicable(f"{self.method} does not use the past tasks.")
+
+    def check_varies(self) -> None:
+        """Refuse a prediction that is the same everywhere because nothing was observed yet."""
+        self.check_units()
+        if not self.task.n and not bool((self.sensitivities > 0).any()):
+            raise Inapplicable("Nothing is known yet: the expected value is the same everywhere.")

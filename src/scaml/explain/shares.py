@@ -1,8 +1,9 @@
 r"""Shares of the past tasks in the prior of the new one.
 
-With the terms of Theorem 1 (`model.past_parts`), the share of the variance is the average over the
-space of $w_m^2 \Sigma_m(x, x)$ divided by that of the whole variance; the residual kernel has the rest.
-Terms of the mean can cancel, so their shares are those of the distances by which the tasks move it:
+With the terms of Theorem 1 (`model.past_parts`), a task's share of the variance is the average of
+$w_m^2 \Sigma_m(x, x)$ over the space, divided by the average of the whole variance; the rest is the
+share of the residual kernel. Terms of the mean can cancel, so their shares are computed from absolute
+values:
 
 $$E_x |w_m \mu_m(x)| \Big/ \sum_j E_x |w_j \mu_j(x)|.$$
 """
@@ -18,7 +19,7 @@ from torch import Tensor
 from scaml.model.past_parts import PastParts
 from scaml.model.protocols import SumOverPast
 
-__all__ = ["Shares", "past_parts_of", "weights_of"]
+__all__ = ["Shares", "past_parts_of"]
 
 
 def past_parts_of(model: Model) -> PastParts | None:
@@ -28,9 +29,9 @@ def past_parts_of(model: Model) -> PastParts | None:
 
 @dataclass(frozen=True, eq=False)
 class Shares:
-    """Shares of the past tasks, M + 1 each; the last is the rest.
+    """Shares of the past tasks, M + 1 each; the last entry is the rest.
 
-    They add up to 1, or are all 0 if the whole is 0.
+    They add up to 1, or are all 0 if the total is 0.
     """
 
     mean: Tensor
@@ -46,11 +47,3 @@ def _shares(parts: Tensor) -> Tensor:
     average = parts.mean(-1)
     total = average.sum()
     return average / total if total > 0 else torch.zeros_like(average)
-
-
-def weights_of(model: Model, names: tuple[str, ...]) -> Tensor | None:
-    """The weights of the past tasks, M; None if the model has none."""
-    weights = getattr(model, "weights", None)
-    if not isinstance(weights, Tensor) or not names or weights.shape != (len(names),):
-        return None
-    return weights.detach()

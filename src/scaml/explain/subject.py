@@ -1,4 +1,4 @@
-"""`Subject`: all that a page is about."""
+"""`Subject`: what to explain: a prior, the new task so far, and the points that were suggested."""
 
 from __future__ import annotations
 
@@ -20,18 +20,19 @@ __all__ = ["Subject"]
 
 @dataclass(frozen=True, eq=False)
 class Subject:
-    """A run to explain.
+    """What to explain: a prior, the new task so far, and the points that were suggested.
 
     Args:
         prior: What was learned from the past.
         task: The new task so far; may be empty.
-        space: What the columns of X mean; by default what the prior knows of it.
-        objective: What to call y.
-        maximize: False if the task holds -y of a minimized objective; y is then shown as it was.
-        matching: What was matched between the past tasks' spaces and the new one, where that is known.
+        space: What the columns of X mean; by default the prior's space.
+        objective: The name of y.
+        maximize: False if the task holds -y of a minimized objective. The objective is shown with its
+            own sign.
+        matching: How the parameters of the past tasks were matched to the new space, if that is known.
         suggestions: `k x d` points to evaluate next.
-        title: Of the page.
-        model: The prior given the task, where somebody has it already.
+        title: The title of the page.
+        model: The prior conditioned on the task, if that was done already.
     """
 
     prior: MetaPrior
@@ -54,7 +55,7 @@ class Subject:
         if space is not None and space.d != self.prior.d:
             raise SpaceError(
                 f"The space has {counted(space.d, 'column')} but the past tasks have {self.prior.d}; "
-                "give the space that they live in."
+                "give the space of the past tasks."
             )
         object.__setattr__(self, "space", space)
         if self.suggestions is not None:

@@ -1,15 +1,21 @@
-"""The numbers that explain a suggestion: what is expected, how sure, and which past tasks move it."""
+"""The numbers of a suggestion: parameters, prediction, and what each past task adds to it."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from scaml.explain.run import Inapplicable, Run
-from scaml.explain.shares import past_parts_of
-from scaml.explain.subject import Subject
+from botorch.models.model import Model
+from torch import Tensor
 
-__all__ = ["Suggestion", "suggestions"]
+from scaml.explain.moments import moments, predicts_values
+from scaml.explain.parameters import Parameter
+from scaml.explain.shares import past_parts_of
+from scaml.model.past_parts import PastParts
+from scaml.spaces.space import Space
+
+__all__ = ["Suggestion", "suggestions_at"]
 
 
 @dataclass(frozen=True)
@@ -17,39 +23,58 @@ class Suggestion:
     """An experiment to do next.
 
     Args:
-        params: The values of the parameters, with as many digits as somebody sets.
-        expected: The value that is expected; None where a method does not predict values.
-        deviation: Its standard deviation.
-        behind: How far each past task moves the expectation, the largest first.
+        params: The value of every parameter, rounded to a thousandth of its range.
+        expected: The predicted value of the objective; None if the method does not predict values.
+        deviation: The standard deviation of this prediction.
+        moved_by: How far each past task raises (+) or lowers (-) the prediction; the largest change
+            first, tasks without an effect left out.
     """
 
     params: dict[str, Any]
     expected: float | None
     deviation: float | None
-    behind: dict[str, float]
+    moved_by: dict[str, float]
 
 
-def suggestions(subject: Subject, *, seed: int = 0) -> list[Suggestion]:
-    """What is known of each of the subject's suggestions.
+def suggestions_at(
+    X: Tensor,
+    model: Model,
+    *,
+    space: Space | None,
+    parameters: Sequence[Parameter],
+    sign: float,
+) -> list[Suggestion]:
+    """The numbers of each suggested point.
 
     Args:
-        subject: With a space.
-        seed: Of the model's fit.
+        X: `k x d`, the points.
+        model: The model of the new task.
+        space: What the columns of X mean; None for the unit cube.
+        parameters: The parameters that vary.
+        sign: -1 if the model predicts -y of a minimized objective.
     """
-    run, X, space = Run.of(subject, seed=seed), subject.suggestions, subject.space
-    if X is None or space is None:
-        return []
-    try:
-        mean, deviation = (values.tolist() for values in run.shown(X))
-    except Inapplicable:
-        mean = deviation = [None] * len(X)
-    parts = past_parts_of(run.model)
-    found = []
-    for i, x in enumerate(X):
-        behind = {}
-        if parts is not None:
-            moves = (run.sign * parts.means(x[None])[:-1, 0]).tolist()
-            moved = sorted(zip(parts.names, moves, strict=True), key=lambda pair: -abs(pair[1]))
-            behind = {name: move for name, move in moved if move}
-        found.append(Suggestion(space.rounded(space.decode(x)), mean[i], deviation[i], behind))
-    return found
+    mean: list[Any] = [None] * len(X)
+    deviation: list[Any] = [None] * len(X)
+    if predicts_values(model):
+        predicted, spread = moments(model, X)
+        mean, deviation = (sign * predicted).tolist(), spread.tolist()
+    parts = past_parts_of(model)
+    return [
+        Suggestion(_params(x, space, parameters), mean[i], deviation[i], _moves(x, parts, sign))
+        for i, x in enumerate(X)
+    ]
+
+
+def _params(x: Tensor, space: Space | None, parameters: Sequence[Parameter]) -> dict[str, Any]:
+    if space is None:
+        return {parameter.name: parameter.places(x[None])[0] for parameter in parameters}
+    return space.rounded(space.decode(x))
+
+
+def _moves(x: Tensor, parts: PastParts | None, sign: float) -> dict[str, float]:
+    """What each past task adds to the mean at x, the largest first; 0 is left out."""
+    if parts is None:
+        return {}
+    moves = (sign * parts.means(x[None])[:-1, 0]).tolist()
+    order = sorted(zip(parts.names, moves, strict=True), key=lambda pair: -abs(pair[1]))
+    return {name: move for name, move in order if move}

@@ -1,13 +1,17 @@
-"""A page that explains a run: what the past teaches, what was learned since, and what to try next.
+"""A page that explains suggestions: what the past tasks say, what was learned since, what to try next.
 
 `page` writes one HTML file that needs no network; the other functions are its figures for notebooks.
 Plotly draws them: `pip install 'scaml[report]'`.
 """
 
-from scaml.explain.subject import Subject
-from scaml.integrations.optuna.subject import of_study
-from scaml.report.document import page
-from scaml.report.notebook import leave_one_out, maps, progress, slices, suggestions, weights
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from scaml.explain.subject import Subject
+    from scaml.integrations.optuna.subject import of_study
+    from scaml.report.document import page
+    from scaml.report.notebook import leave_one_out, maps, progress, slices, suggestions, weights
 
 __all__ = [
     "Subject",
@@ -20,3 +24,28 @@ __all__ = [
     "suggestions",
     "weights",
 ]
+
+# Imported when first asked for: a page about a table does not need the Optuna sampler.
+_HOMES = {
+    "Subject": "explain.subject",
+    "leave_one_out": "report.notebook",
+    "maps": "report.notebook",
+    "of_study": "integrations.optuna.subject",
+    "page": "report.document",
+    "progress": "report.notebook",
+    "slices": "report.notebook",
+    "suggestions": "report.notebook",
+    "weights": "report.notebook",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'scaml.report' has no attribute {name!r}")
+    value = getattr(import_module(f"scaml.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,7 +1,7 @@
-"""The page: sections of sentences, charts and tables as one HTML file that needs nothing else.
+"""The page: sections of sentences, charts and tables in one HTML file that needs no other file.
 
-Charts are data, not script: the page runs two scripts, Plotly and a loop over the charts, and a policy
-in its head lets the browser run no other, load nothing and send nothing.
+Charts are stored as data. The page runs two scripts, Plotly and a loop over the charts; a policy in its
+head forbids the browser to run any other script, to load anything and to send anything.
 """
 
 from __future__ import annotations
@@ -10,22 +10,23 @@ import base64
 import hashlib
 import json
 import os
-from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from scaml.common.checks import check_seed
 from scaml.common.files import replacing
-from scaml.common.text import escaped, plain
+from scaml.common.progress import StepProgress
 from scaml.errors import SettingError
 from scaml.explain.run import Run
 from scaml.explain.subject import Subject
 from scaml.report.drawing import plotly
+from scaml.report.escape import escaped
 from scaml.report.sections import Charts, Section, paragraph, sections
 from scaml.report.style import CSS, DRAW
+from scaml.report.text import plain
 
-__all__ = ["page"]
+__all__ = ["page", "page_of_run"]
 
 
 def page(
@@ -33,29 +34,36 @@ def page(
     path: str | os.PathLike[str] | None = None,
     *,
     seed: int = 0,
-    progress: Callable[[int, int], None] | None = None,
+    progress: StepProgress | None = None,
 ) -> str:
-    """A page that explains a run, as one HTML file that needs no network.
+    """A page that explains a subject, as one HTML file that needs no network.
 
     Args:
-        subject: The run.
-        path: Where to write it, whole or not at all; None for nowhere.
+        subject: What to explain.
+        path: The file to write, whole or not at all; None to write no file.
         seed: Decides every random draw. Same arguments, same page.
-        progress: Told how many sections are done, and out of how many.
+        progress: Called with the number of sections that are done, and with the number of all.
 
     Returns:
         The page as text.
     """
     if not isinstance(subject, Subject):
         raise SettingError(f"The subject is a {type(subject).__name__}; give a scaml.report.Subject.")
+    return page_of_run(Run.of(subject, seed=check_seed(seed)), path, progress=progress)
+
+
+def page_of_run(
+    run: Run, path: str | os.PathLike[str] | None = None, *, progress: StepProgress | None = None
+) -> str:
+    """The page of a subject whose model is there already; arguments as of `page`."""
     library: str = plotly("offline").get_plotlyjs()
-    text = _html(Run.of(subject, seed=check_seed(seed)), library, progress)
+    text = _html(run, library, progress)
     if path is not None:
         _write(Path(path), text)
     return text
 
 
-def _html(run: Run, library: str, progress: Callable[[int, int], None] | None) -> str:
+def _html(run: Run, library: str, progress: StepProgress | None) -> str:
     charts: list[dict[str, Any]] = []
     body = "".join(_section(section, charts) for section in sections(run, progress))
     title = escaped(run.subject.title or run.task.name or "What was learned from the past")
@@ -72,8 +80,8 @@ def _html(run: Run, library: str, progress: Callable[[int, int], None] | None) -
 <body>
 <main>
 <h1>{title}</h1>
-<p class="lead">What past tasks teach about a new one, what its own experiments have added, and what to
-try next. A past task is a finished series of experiments on something similar.</p>
+<p class="lead">What the past tasks say about the new task, what its own experiments have added, and
+what to try next. A past task is a finished series of experiments on something similar.</p>
 <noscript><p>The charts of this page are drawn by JavaScript, which is turned off.</p></noscript>
 {body}
 <footer>{method}</footer>
@@ -93,12 +101,12 @@ def _section(section: Section, charts: list[dict[str, Any]]) -> str:
 
 
 def _frame(block: Charts, charts: list[dict[str, Any]]) -> str:
-    """The places of charts, whose data go to the end of the page."""
+    """The places of charts. Their data are appended to `charts`, for the end of the page."""
     places = []
     for figure, described in block.figures:
         name = f"chart-{len(charts) + 1}"
         charts.append({"id": name, "figure": json.loads(figure.to_json())})
-        height = figure.layout.height  # kept free from the beginning, so that nothing jumps
+        height = figure.layout.height  # reserved at once, so that nothing moves when charts are drawn
         places.append(
             f'<div class="chart" id="{name}" role="img" aria-label="{escaped(described)}" '
             f'style="height: {height}px"></div>'
@@ -107,13 +115,13 @@ def _frame(block: Charts, charts: list[dict[str, Any]]) -> str:
 
 
 def _data(charts: list[dict[str, Any]]) -> str:
-    """JSON that no parser of HTML mistakes for markup."""
+    """JSON without the characters of HTML markup."""
     text = json.dumps(charts, separators=(",", ":"), allow_nan=False)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
 def _policy(*scripts: str) -> str:
-    """What the browser may do: run these scripts and nothing else."""
+    """A content security policy that allows only these scripts."""
     digests = (hashlib.sha256(script.encode()).digest() for script in scripts)
     allowed = " ".join(f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests)
     return f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data: blob:"

@@ -1,7 +1,7 @@
-"""What all figures share: Plotly, imported when the first one is drawn, and how they look.
+"""What all figures share: colours, axes, and Plotly, which is imported when the first figure is drawn.
 
-The colours are Okabe and Ito's, which colour-blind eyes tell apart; marks and dashes do the same in
-grey.
+The colours are those of Okabe and Ito, which colour-blind people can distinguish. Marks and dashes
+differ too, so that figures can be read without colour.
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ from importlib import import_module
 from math import ceil, log10
 from typing import TYPE_CHECKING, Any
 
-from scaml.common.text import label, short
 from scaml.errors import SettingError
 from scaml.explain.parameters import Parameter
+from scaml.report.escape import label
+from scaml.report.text import setting, short
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -52,7 +53,7 @@ TASKS = (
     ("#CC79A7", "longdash"),
     ("#56B4E9", "longdashdot"),
 )
-"""Colours and dashes of single past tasks."""
+"""Colours and dashes of the past tasks that have a line of their own."""
 OTHERS, LEVEL = ("#8a6d3b", "dot"), ("#b5bac0", "dot")
 
 _HOVER = {"bgcolor": "white", "bordercolor": "#c9cdd2", "font": {"color": INK, "size": 12}}
@@ -60,7 +61,7 @@ _MOST_TICKS = 6
 
 
 def plotly(module: str = "graph_objects") -> Any:
-    """A module of Plotly, or a sentence that says how to get it."""
+    """A module of Plotly; if Plotly is not installed, an error says how to install it."""
     try:
         return import_module(f"plotly.{module}")
     except ModuleNotFoundError as error:
@@ -72,10 +73,10 @@ def plotly(module: str = "graph_objects") -> Any:
 
 
 def figure(traces: Sequence[Any] = (), **layout: Any) -> Figure:
-    """A figure in the look of the page, of traces given as Plotly's objects or dictionaries."""
+    """A figure in the style of the page; traces are Plotly's objects or dictionaries."""
     go = plotly()
     look: dict[str, Any] = {
-        # An empty one: what is not said here is Plotly's plain default, whatever the user's is.
+        # An empty template: the user's default template must not change the figure.
         "template": go.layout.Template(),
         "font": {"family": FONT, "size": 12, "color": INK},
         "paper_bgcolor": "white",
@@ -89,7 +90,7 @@ def figure(traces: Sequence[Any] = (), **layout: Any) -> Figure:
 
 
 def note(sentence: str) -> Figure:
-    """A sentence where a figure would be."""
+    """A sentence in place of a figure."""
     hidden = {"visible": False, "range": [0, 1]}
     words = {
         "text": label(sentence),
@@ -102,7 +103,7 @@ def note(sentence: str) -> Figure:
 
 
 def axis(title: str = "", **settings: Any) -> dict[str, Any]:
-    """A quiet axis: a faint grid, no frame, no line at zero."""
+    """An axis with a light grid, without a frame and without a line at zero."""
     quiet: dict[str, Any] = {
         "title": {"text": label(short(title, 44)), "font": {"size": 12, "color": GREY}, "standoff": 8},
         "gridcolor": LINE,
@@ -114,17 +115,17 @@ def axis(title: str = "", **settings: Any) -> dict[str, Any]:
         "tickcolor": "#c9cdd2",
         "tickfont": {"size": 11, "color": GREY},
         "automargin": True,
-        # A name that looks like a date or a number must not become one.
+        # Plotly must not read names that look like dates or numbers as dates or numbers.
         "type": "linear",
     }
     return quiet | settings
 
 
 def parameter_axis(parameter: Parameter, **settings: Any) -> dict[str, Any]:
-    """The axis of a parameter: in its own unit, logarithmic, or with the names of its choices."""
+    """The axis of a parameter: linear, logarithmic, or with the names of the choices."""
     low, high = parameter.ends
     if parameter.choices:
-        names = [label(short(choice, 14)) for choice in parameter.choices]
+        names = [label(short(setting(choice), 14)) for choice in parameter.choices]
         settings = {
             "tickvals": list(range(len(names))),
             "ticktext": names,
@@ -136,7 +137,7 @@ def parameter_axis(parameter: Parameter, **settings: Any) -> dict[str, Any]:
         settings = {
             "type": "log",
             "range": [log10(low) - reach, log10(high) + reach],
-            # Decades alone where there are enough of them; else Plotly finds what to put between.
+            # Ticks at decades if there are enough of them; otherwise Plotly chooses the ticks.
             "dtick": ceil(log10(high / low) / 5) if high / low > 99 else None,
             "exponentformat": "power" if high >= 1e4 or low < 1e-3 else "none",
         } | settings
@@ -164,7 +165,7 @@ def band(
 
 
 def domains(n: int, gap: float) -> list[list[float]]:
-    """Ends of n equal parts of a figure's width, or height, with gaps between them.
+    """Begin and end of n equal parts of a figure's width, or height, with gaps between them.
 
     Examples:
         >>> domains(2, 0.5)
@@ -176,7 +177,7 @@ def domains(n: int, gap: float) -> list[list[float]]:
 
 
 def tinted(colour: str, opacity: float) -> str:
-    """A colour that lets others through.
+    """A translucent colour.
 
     Examples:
         >>> tinted("#0072B2", 0.5)

@@ -1,4 +1,4 @@
-"""The figures about tasks and experiments: weights, progress, left-out predictions, suggestions."""
+"""The figures about tasks and experiments: weights, progress, leave-one-out, suggestions."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from torch import Tensor
 
-from scaml.common.text import label, number, percent, short, with_spread
 from scaml.explain.leave_one_out import Comparison, LeftOut
 from scaml.explain.moments import BAND
 from scaml.explain.run import Inapplicable
+from scaml.explain.suggestions import Suggestion
+from scaml.explain.weights import WeightRow
 from scaml.report.drawing import (
     BEST,
     GREY,
@@ -24,7 +25,16 @@ from scaml.report.drawing import (
     figure,
     tinted,
 )
-from scaml.report.rows import Suggested, WeightRow, weight_in_words
+from scaml.report.escape import label
+from scaml.report.row_texts import (
+    description,
+    expected_text,
+    largest_moves,
+    row_name,
+    setting_texts,
+    weight_text,
+)
+from scaml.report.text import number, percent, short, with_spread
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -39,9 +49,9 @@ _GAP, _ROOM = 0.05, 0.3  # between columns, and beside the longest bar
 
 
 def weights_figure(rows: list[WeightRow]) -> Figure:
-    """A bar a past task: its weight, and beside it its shares of mean and variance if it has such."""
-    shown = [row for row in rows if row.weight is not None][:MOST_ROWS]
-    shown += [row for row in rows if row.weight is None]
+    """One bar per past task: the weight, then the shares of mean and variance if there are any."""
+    shown = [row for row in rows if not row.is_rest][:MOST_ROWS]
+    shown += [row for row in rows if row.is_rest]
     titles = _COLUMNS if rows[0].mean is not None else _COLUMNS[:1]
     places = list(range(len(shown)))
     axes: dict[str, Any] = {}
@@ -56,7 +66,7 @@ def weights_figure(rows: list[WeightRow]) -> Figure:
         heads.append(_head(title, domain[0]))
     axes["yaxis"] = axis(
         tickvals=places,
-        ticktext=[label(short(row.name)) for row in shown],
+        ticktext=[label(short(row_name(row))) for row in shown],
         range=[len(shown) - 0.4, -0.6],
         showgrid=False,
         showline=False,
@@ -99,32 +109,31 @@ def _reach(rows: list[WeightRow], column: int) -> list[float]:
 
 def _bars(rows: list[WeightRow], places: list[int], column: int) -> dict[str, Any]:
     values = [_value(row, column) for row in rows]
-    in_words = [_in_words(value, column) for value in values]
     return {
         "type": "bar",
         "orientation": "h",
         "x": values,
         "y": places,
         "xaxis": "x" if column == 0 else f"x{column + 1}",
-        "marker": {"color": [PRIOR if row.weight is None else POSTERIOR for row in rows]},
-        "text": in_words,
+        "marker": {"color": [PRIOR if row.is_rest else POSTERIOR for row in rows]},
+        "text": [_bar_text(value, column) for value in values],
         "textposition": "outside",
         "textangle": 0,
         "textfont": {"size": 11, "color": GREY},
         "cliponaxis": False,
-        "hovertext": [label(row.described) for row in rows],
+        "hovertext": [label(description(row)) for row in rows],
         "hoverinfo": "text",
     }
 
 
-def _in_words(value: float | None, column: int) -> str:
+def _bar_text(value: float | None, column: int) -> str:
     if value is None:
         return ""
-    return label(percent(value) if column else weight_in_words(value))
+    return label(percent(value) if column else weight_text(value))
 
 
 def progress_figure(y: Tensor, sign: float, objective: str) -> Figure:
-    """The best value so far, and every experiment's own."""
+    """The value of every experiment, and the best value so far."""
     if not len(y):
         raise Inapplicable("No experiment has been made yet.")
     shown = (sign * y).tolist()
@@ -172,7 +181,7 @@ _LEGEND = {
 
 
 def left_out_figure(comparison: Comparison, sign: float, objective: str) -> Figure:
-    """Predictions against observations, the plain GP's beside the model's."""
+    """Predictions of the model and of the plain GP against observations."""
     ours = "with the past tasks" if comparison.plain else "the plain GP"
     series = [(comparison.ours, ours, POSTERIOR, "circle")]
     if comparison.plain:
@@ -190,7 +199,7 @@ def left_out_figure(comparison: Comparison, sign: float, objective: str) -> Figu
         "hoverinfo": "skip",
         "name": "as observed",
     }
-    # Side by side, so that neither hides the other.
+    # The two series are shifted a little, so that neither hides the other.
     shifts = [0.0] if len(series) == 1 else [-0.004 * (ends[1] - ends[0]), 0.004 * (ends[1] - ends[0])]
     traces = [diagonal]
     for item, shift in zip(series, shifts, strict=True):
@@ -198,7 +207,7 @@ def left_out_figure(comparison: Comparison, sign: float, objective: str) -> Figu
     return figure(
         traces,
         xaxis=axis(f"observed {objective}"),
-        yaxis=axis("predicted without it"),
+        yaxis=axis("predicted from the others"),
         height=400,
         showlegend=True,
         legend=_LEGEND,
@@ -232,11 +241,12 @@ def _predictions(
     }
 
 
-def suggestions_figure(rows: list[Suggested], names: list[str], objective: str) -> Figure:
-    """The table of suggestions: a row a parameter, a column a suggestion."""
-    head = ["", *(f"suggestion {i}" for i in range(1, len(rows) + 1))]
-    first = [*names, f"expected {objective}", "past tasks behind it"]
-    columns = [first, *([*row.settings, row.expected or "–", _behind(row)] for row in rows)]
+def suggestions_figure(found: list[Suggestion], objective: str) -> Figure:
+    """The table of suggestions: one row per parameter, one column per suggestion."""
+    head = ["", *(f"suggestion {i}" for i in range(1, len(found) + 1))]
+    names = list(found[0].params)
+    first = [*names, f"expected {objective}", "past tasks that raise or lower it most"]
+    columns = [first, *map(_column, found)]
     table = {
         "type": "table",
         "header": {
@@ -256,5 +266,6 @@ def suggestions_figure(rows: list[Suggested], names: list[str], objective: str) 
     return figure([table], height=120 + 26 * len(first), margin={"l": 8, "r": 8, "t": 8, "b": 8})
 
 
-def _behind(row: Suggested) -> str:
-    return ", ".join(f"{name} {move}" for name, move in row.behind) or "–"
+def _column(suggestion: Suggestion) -> list[str]:
+    moves = ", ".join(f"{name} {move}" for name, move in largest_moves(suggestion))
+    return [*setting_texts(suggestion), expected_text(suggestion) or "–", moves or "–"]

@@ -1,13 +1,15 @@
-"""Legends of the page as HTML: one for several charts, which find room of their own on any screen."""
+"""Legends of the page as HTML: one legend for several charts, which wraps on narrow screens."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from scaml.common.text import escaped, short
 from scaml.explain.run import Run
+from scaml.explain.shares import past_parts_of
 from scaml.report.drawing import BEST, LEVEL, OBSERVED, POSTERIOR, PRIOR, SUGGESTED, tinted
-from scaml.report.surfaces import Drawn
+from scaml.report.escape import escaped
+from scaml.report.surfaces import TaskCurve
+from scaml.report.text import short
 
 __all__ = ["maps_legend", "slices_legend"]
 
@@ -23,14 +25,16 @@ _STAR = "M8 1l2.1 4.6 5 .5-3.8 3.3 1.1 4.9L8 11.8l-4.4 2.5 1.1-4.9L.9 6.1l5-.5z"
 _CROSS = "M3 3L13 13M13 3L3 13"
 
 
-def slices_legend(run: Run, drawn: Sequence[Drawn]) -> str:
+def slices_legend(run: Run, curves: Sequence[TaskCurve]) -> str:
     """What the curves and marks of the slices are."""
-    items = [_line(run.prior_words, PRIOR, "dash", width=2.0)] if run.prior_words else []
-    items.append(_line(run.posterior_words, POSTERIOR, "solid", width=2.6))
-    for item in drawn:
-        name = f"{short(item.name, 40)} alone" if len(item.tasks) == 1 else item.name
-        items.append(_line(name, item.colour, item.dash))
-    if drawn:
+    items = []
+    if run.before_data is not None and run.task.n:
+        items.append(_line(_prior_name(run), PRIOR, "dash", width=2.0))
+    items.append(_line(_posterior_name(run), POSTERIOR, "solid", width=2.6))
+    for curve in curves:
+        name = f"{short(curve.name, 40)} alone" if len(curve.tasks) == 1 else curve.name
+        items.append(_line(name, curve.colour, curve.dash))
+    if curves:
         items.append(_line("the common level", *LEVEL))
     if run.task.n:
         items += [
@@ -39,6 +43,17 @@ def slices_legend(run: Run, drawn: Sequence[Drawn]) -> str:
             _star(),
         ]
     return _list(items)
+
+
+def _prior_name(run: Run) -> str:
+    past = past_parts_of(run.model) is not None
+    return (
+        "prior: the past tasks with their present weights" if past else "prior: before any experiment"
+    )
+
+
+def _posterior_name(run: Run) -> str:
+    return "posterior: with the new experiments" if run.task.n else "expected from the past tasks"
 
 
 def maps_legend(run: Run) -> str:

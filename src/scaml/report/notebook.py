@@ -1,7 +1,7 @@
 """The figures of the page as functions, for notebooks.
 
-They take a prior and a task, and name axes by the prior's space if it knows one. A figure that does not
-apply, such as weights of a method that has none, is a sentence.
+They take a prior and a task. If the prior knows its space, the axes have the names of the parameters.
+If a figure does not apply, for example weights of a method without weights, a sentence takes its place.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from scaml.explain.leave_one_out import compare
 from scaml.explain.parameters import parameters_of, sample
 from scaml.explain.run import Inapplicable, Run
 from scaml.explain.subject import Subject
+from scaml.explain.weights import weight_rows
 from scaml.methods.base import MetaPrior
 from scaml.report.drawing import domains, figure, note
 from scaml.report.figures import left_out_figure, progress_figure, suggestions_figure, weights_figure
-from scaml.report.rows import setting_names, suggested, weight_rows
 from scaml.report.sections import MOST_SLICES
-from scaml.report.surfaces import check_two, drawn_tasks, map_panels, slice_panel
+from scaml.report.surfaces import check_two, map_panels, slice_panel, task_curves
 from scaml.spaces.space import Space
 from scaml.tasks.task import Task
 
@@ -38,13 +38,13 @@ _POINTS = 256
 def weights(
     model: Model, names: Sequence[str] | None = None, *, space: Space | None = None, seed: int = 0
 ) -> Figure:
-    """The weight of every past task, with its shares of the prior's mean and variance.
+    """The weight of every past task, with the task's shares of the prior's mean and variance.
 
     Args:
         model: What `prior.condition` returns.
-        names: Of the past tasks; by default those that the model knows.
+        names: The names of the past tasks; by default those that the model knows.
         space: What the columns of X mean; by default the unit cube.
-        seed: Of the points that stand for the space.
+        seed: Decides the points that stand for the space.
     """
     task_gps = getattr(model, "task_gps", None)
     known = tuple(getattr(task_gps, "names", ()) if names is None else names)
@@ -62,7 +62,7 @@ def progress(task: Task, *, objective: str = "y", maximize: bool = True) -> Figu
 
     Args:
         task: The new task.
-        objective: What to call y.
+        objective: The name of y.
         maximize: False if the task holds -y of a minimized objective.
     """
     return _or_note(lambda: progress_figure(task.y, 1.0 if maximize else -1.0, objective))
@@ -83,17 +83,17 @@ def slices(
         prior: What was learned from the past.
         task: The new task so far; may be empty.
         suggestions: `k x d`; the slices of an empty task run through the first.
-        objective: What to call y.
+        objective: The name of y.
         maximize: False if the task holds -y of a minimized objective.
         seed: Decides every random draw.
     """
     run = _run(prior, task, suggestions, objective, maximize, seed)
 
     def draw() -> Figure:
-        run.check_known()
-        drawn = drawn_tasks(run)
-        parameters = run.by_effect()[0][:MOST_SLICES]
-        panels = [slice_panel(run, parameter, drawn) for parameter in parameters]
+        run.check_varies()
+        curves = task_curves(run)
+        parameters = run.by_sensitivity()[0][:MOST_SLICES]
+        panels = [slice_panel(run, parameter, curves) for parameter in parameters]
         return _together(panels, min(len(panels), 3))
 
     return _or_note(draw)
@@ -112,9 +112,9 @@ def maps(
     run = _run(prior, task, suggestions, objective, maximize, seed)
 
     def draw() -> Figure:
-        run.check_known()
+        run.check_varies()
         check_two(run)
-        first, second = run.by_effect()[0][:2]
+        first, second = run.by_sensitivity()[0][:2]
         return _together(list(map_panels(run, (first, second))), 2, gap=0.18)
 
     return _or_note(draw)
@@ -123,7 +123,7 @@ def maps(
 def leave_one_out(
     prior: MetaPrior, task: Task, *, objective: str = "y", maximize: bool = True, seed: int = 0
 ) -> Figure:
-    """Predictions of each observation by all others, beside a plain GP; arguments as of `slices`."""
+    """Each observation predicted from all others, also by a plain GP; arguments as of `slices`."""
     run = _run(prior, task, None, objective, maximize, seed)
     return _or_note(lambda: left_out_figure(compare(run), run.sign, objective))
 
@@ -137,19 +137,19 @@ def suggestions(
     maximize: bool = True,
     seed: int = 0,
 ) -> Figure:
-    """Points to evaluate next as a table: values, expectation, and the past tasks behind each.
+    """Points to evaluate next as a table: parameters, expected value, and effects of past tasks.
 
     Args:
         prior: What was learned from the past.
         task: The new task so far; may be empty.
         points: `k x d`, as `scaml.suggest` returns them.
-        objective: What to call y.
+        objective: The name of y.
         maximize: False if the task holds -y of a minimized objective.
         seed: Decides every random draw.
     """
     run = _run(prior, task, points, objective, maximize, seed)
-    rows = suggested(run)
-    return suggestions_figure(rows, setting_names(run), objective) if rows else note("No suggestion.")
+    found = run.suggestions
+    return suggestions_figure(found, objective) if found else note("No suggestion.")
 
 
 def _run(
@@ -192,7 +192,7 @@ def _together(panels: Sequence[Figure], columns: int, gap: float = 0.09) -> Figu
 
 
 def _title(layout: dict[str, Any], x: list[float], y: list[float]) -> list[dict[str, Any]]:
-    """A panel's own title, above it."""
+    """The title of a panel, above it; empty if the panel has none."""
     if "title" not in layout:
         return []
     place = {"x": x[0], "y": y[1], "xref": "paper", "yref": "paper", "xanchor": "left"}

@@ -1,4 +1,4 @@
-"""The sections of the page: each has sentences, and charts and tables where they apply."""
+"""The sections of the page: sentences, then charts and tables if the run has the numbers for them."""
 
 from __future__ import annotations
 
@@ -6,14 +6,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from scaml.common.text import escaped, number, plain
+from scaml.common.progress import StepProgress
 from scaml.explain.leave_one_out import compare
 from scaml.explain.run import Inapplicable, Run
+from scaml.explain.weights import weight_rows
+from scaml.report.escape import escaped
 from scaml.report.figures import MOST_ROWS, left_out_figure, progress_figure, weights_figure
 from scaml.report.legends import maps_legend, slices_legend
-from scaml.report.rows import setting_names, suggested, weight_rows
-from scaml.report.surfaces import check_two, drawn_tasks, map_panels, slice_panel
+from scaml.report.row_texts import expected_text
+from scaml.report.surfaces import check_two, map_panels, slice_panel, task_curves
 from scaml.report.tables import matching_table, suggestions_table, tiles, weights_table
+from scaml.report.text import number, plain
 from scaml.report.words import (
     about_left_out,
     about_map,
@@ -37,11 +40,11 @@ MOST_SLICES = 12
 
 @dataclass(frozen=True, eq=False)
 class Charts:
-    """Figures that stand side by side as far as there is room.
+    """Figures that stand side by side if the screen is wide enough.
 
     Args:
-        figures: Each with what a reader who cannot see it is told.
-        kind: The class of their frame: "one", "pair", "many" or "narrow".
+        figures: Each with a description for readers who cannot see it.
+        kind: The CSS class of their frame: "one", "pair", "many" or "narrow".
     """
 
     figures: list[tuple[Figure, str]]
@@ -50,11 +53,11 @@ class Charts:
 
 @dataclass(frozen=True, eq=False)
 class Section:
-    """A heading, sentences of plain text, and what follows them: charts, or HTML.
+    """A heading, one paragraph of plain text, and charts or HTML below it.
 
     Args:
         title: The heading.
-        words: Sentences, one paragraph together.
+        words: The sentences of the paragraph.
         blocks: Charts and HTML, in their order.
     """
 
@@ -66,20 +69,20 @@ class Section:
 Content = tuple[list[str], list[Charts | str]]
 
 
-def sections(run: Run, progress: Callable[[int, int], None] | None = None) -> list[Section]:
-    """All sections. One that does not apply to the run says why in a sentence.
+def sections(run: Run, progress: StepProgress | None = None) -> list[Section]:
+    """All sections. A section that does not apply to the run says why in one sentence.
 
     Args:
-        run: What they are about.
-        progress: Told how many are done, and out of how many.
+        run: What to explain.
+        progress: Called with the number of sections that are done, and with the number of all.
     """
     makers: dict[str, Callable[[Run], Content]] = {
         "Summary": _summary,
-        "What the past tasks count for": _weights,
+        "How much each past task counts": _weights,
         "Along each parameter": _slices,
         "Two parameters together": _maps,
         "How good are the predictions?": _left_out,
-        "What was matched": _matching,
+        "How the parameters were matched": _matching,
     }
     found: list[Section] = []
     for title, make in makers.items():
@@ -97,21 +100,21 @@ def _section(title: str, run: Run, make: Callable[[Run], Content]) -> Section:
 
 
 def _summary(run: Run) -> Content:
-    subject, rows = run.subject, suggested(run)
+    subject, found = run.subject, run.suggestions
     pairs = [("Experiments", str(run.task.n)), ("Past tasks", str(len(run.past)))]
     blocks: list[Charts | str] = []
     if run.best is not None:
         value = number(run.sign * float(run.task.y[run.best]))
         pairs.insert(0, (f"Best {subject.objective} so far", value))
-    if rows and rows[0].expected:
-        pairs.append((f"Expected {subject.objective} of the first suggestion", rows[0].expected))
+    if found and expected_text(found[0]):
+        pairs.append((f"Expected {subject.objective} of the first suggestion", expected_text(found[0])))
     blocks.append(tiles(pairs))
     if run.task.n:
         drawn = progress_figure(run.task.y, run.sign, subject.objective)
         blocks.append(Charts([(drawn, "Best value so far over the experiments")]))
-    blocks.append(f"<h3>What to try next</h3>{paragraph(about_suggestions(rows, subject.objective))}")
-    if rows:
-        blocks.append(suggestions_table(rows, setting_names(run), subject.objective))
+    blocks.append(f"<h3>What to try next</h3>{paragraph(about_suggestions(found, subject.objective))}")
+    if found:
+        blocks.append(suggestions_table(found, subject.objective))
     return about_summary(run), blocks
 
 
@@ -125,7 +128,7 @@ def _weights(run: Run) -> Content:
     if rows[0].mean is not None:
         blocks.append(f'<p class="note">{escaped(about_shares(rows))}</p>')
     else:
-        words.append(f"What the weights act on is a matter of {run.method} itself.")
+        words.append(f"How the weights are used depends on {run.method}.")
     sizes = {name: task.n for name, task in zip(run.past, run.prior.meta, strict=True)}
     numbers = weights_table(rows, sizes)
     blocks.append(f"<details><summary>All weights as a table</summary>{numbers}</details>")
@@ -133,22 +136,22 @@ def _weights(run: Run) -> Content:
 
 
 def _slices(run: Run) -> Content:
-    run.check_known()
-    parameters, _ = run.by_effect()
-    drawn = drawn_tasks(run)
+    run.check_varies()
+    parameters, _ = run.by_sensitivity()
+    curves = task_curves(run)
     shown = parameters[:MOST_SLICES]
     panels = [
-        (slice_panel(run, parameter, drawn), f"Prior and posterior along {plain(parameter.name)}")
+        (slice_panel(run, parameter, curves), f"Prior and posterior along {plain(parameter.name)}")
         for parameter in shown
     ]
-    key = slices_legend(run, drawn)
-    return about_slices(run, len(shown), bool(drawn)), [key, Charts(panels, "many")]
+    legend = slices_legend(run, curves)
+    return about_slices(run, len(shown), bool(curves)), [legend, Charts(panels, "many")]
 
 
 def _maps(run: Run) -> Content:
-    run.check_known()
+    run.check_varies()
     check_two(run)
-    parameters, effects = run.by_effect()
+    parameters, effects = run.by_sensitivity()
     mean, uncertainty = map_panels(run, (parameters[0], parameters[1]))
     names = parameters[0].name, parameters[1].name
     words = about_map(run, names, (effects[0], effects[1]))
@@ -161,9 +164,9 @@ def _left_out(run: Run) -> Content:
     drawn = left_out_figure(comparison, run.sign, run.subject.objective)
     words = about_left_out(comparison, run.subject.objective)
     errors = "the error is" if comparison.plain is None else "both errors are"
-    note = f"Hyperparameters are those of all experiments, so {errors} a little too small."
+    note = f"The hyperparameters are fitted to all experiments, so {errors} a little too small."
     return words, [
-        Charts([(drawn, "Predictions without an experiment against it")], "narrow"),
+        Charts([(drawn, "Predictions from the other experiments against observations")], "narrow"),
         f'<p class="note">{escaped(note)}</p>',
     ]
 
@@ -183,6 +186,6 @@ def _matching(run: Run) -> Content:
 
 
 def paragraph(words: list[str]) -> str:
-    """Sentences as one paragraph of HTML, in which no line ends before a % or a ±."""
+    """Sentences as one paragraph of HTML, without line breaks before % and around ±."""
     text = escaped(" ".join(words))
     return f"<p>{text.replace(' %', '&nbsp;%').replace(' ± ', '&nbsp;±&nbsp;')}</p>"

@@ -1,4 +1,4 @@
-"""The figures about the space: slices along single parameters, and maps of two of them."""
+"""The figures about the space: slices along one parameter, and maps of two parameters."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from scaml.common.text import label, number, short, signed, with_spread
 from scaml.explain.moments import BAND, moments
 from scaml.explain.parameters import Parameter
 from scaml.explain.run import Inapplicable, Run
@@ -30,22 +29,32 @@ from scaml.report.drawing import (
     parameter_axis,
     tinted,
 )
+from scaml.report.escape import label
+from scaml.report.text import number, setting, short, signed, with_spread
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-__all__ = ["Drawn", "check_two", "drawn_tasks", "map_panels", "near", "slice_panel"]
+__all__ = ["TaskCurve", "check_two", "map_panels", "near_slice", "slice_panel", "task_curves"]
 
 _ALONG = 81  # points of a slice
-_ACROSS = 41  # points of a map's side
-_NEAR = 0.15  # of the ranges, on average over the other parameters
-# Of the distance between two choices: models stand beside the experiments, these beside each other.
+_ACROSS = 41  # points along each side of a map
+_NEAR = 0.15  # root mean square distance in the other parameters, in parts of their ranges
+# In parts of the distance between two choices: how far predictions are drawn beside the experiments,
+# and the experiments beside each other.
 _BESIDE, _JITTER = 0.24, 0.07
 
 
 @dataclass(frozen=True)
-class Drawn:
-    """A curve of what past tasks add to the prior's mean: one of them, or all the others together."""
+class TaskCurve:
+    """A curve of what past tasks add to the prior's mean: one task, or several tasks together.
+
+    Args:
+        name: The task's name, or what to call several tasks.
+        tasks: The numbers of the tasks.
+        colour: The colour of the curve.
+        dash: The dashes of the curve.
+    """
 
     name: str
     tasks: tuple[int, ...]
@@ -53,47 +62,51 @@ class Drawn:
     dash: str
 
 
-def drawn_tasks(run: Run) -> list[Drawn]:
-    """The past tasks that move the mean most, and the others together; none without such parts."""
+def task_curves(run: Run) -> list[TaskCurve]:
+    """One curve per past task with the largest shares of the mean, and one curve for all others.
+
+    Empty if the model is not a sum over past tasks.
+    """
     parts = past_parts_of(run.model)
     if parts is None:
         return []
     share = Shares.of(parts, run.points).mean[:-1]
     order = [m for m in share.argsort(descending=True, stable=True).tolist() if share[m] > 0]
     single = len(TASKS) if len(order) <= len(TASKS) else len(TASKS) - 1
-    drawn = [Drawn(parts.names[m], (m,), *look) for m, look in zip(order[:single], TASKS, strict=False)]
+    curves = [
+        TaskCurve(parts.names[m], (m,), *look) for m, look in zip(order[:single], TASKS, strict=False)
+    ]
     others = tuple(order[single:])
     if others:
-        drawn.append(Drawn(f"the other {len(others)} together", others, *OTHERS))
-    return drawn
+        curves.append(TaskCurve(f"the other {len(others)} together", others, *OTHERS))
+    return curves
 
 
-def near(run: Run, parameter: Parameter) -> Tensor:
-    """Which observations, n, are near the slice along a parameter, in all others."""
-    x, _ = run.center
-    others = [p.distance(run.task.X, x) for p in run.parameters if p is not parameter]
+def near_slice(run: Run, parameter: Parameter) -> Tensor:
+    """Which observations, n, are near the slice along a parameter, judged by all other parameters."""
+    others = [p.distance(run.task.X, run.center) for p in run.parameters if p is not parameter]
     if not others:
         return torch.ones(run.task.n, dtype=torch.bool)
     return torch.stack(others).square().mean(0).sqrt() <= _NEAR
 
 
-def slice_panel(run: Run, parameter: Parameter, drawn: Sequence[Drawn]) -> Figure:
+def slice_panel(run: Run, parameter: Parameter, curves: Sequence[TaskCurve]) -> Figure:
     """Prior and posterior along one parameter, through the best point."""
     run.check_units()
-    x, _ = run.center
+    x = run.center
     X = parameter.along(x, parameter.levels(_ALONG))
-    # The point itself is on its slice, also where the levels miss it.
+    # The levels may miss the point itself, which belongs to the slice.
     if not parameter.discrete:
         X = torch.cat([X, x.unsqueeze(0)])
         X = X[X[:, parameter.block.columns[0]].argsort()]
     places = parameter.places(X)
     traces: list[dict[str, Any]] = []
-    if run.before is not None and run.task.n:
-        mean, deviation = moments(run.before, X)
+    if run.before_data is not None and run.task.n:
+        mean, deviation = moments(run.before_data, X)
         look = ("prior", PRIOR, "dash")
         traces += _curve(parameter, places, run.sign * mean, deviation, look, shift=-1)
-    traces += _contributions(run, parameter, X, places, drawn)
-    mean, deviation = run.shown(X)
+    traces += _contributions(run, parameter, X, places, curves)
+    mean, deviation = run.prediction(X)
     look = ("posterior" if run.task.n else "expected", POSTERIOR, "solid")
     traces += _curve(parameter, places, mean, deviation, look, shift=1)
     traces += _observations(run, parameter)
@@ -114,7 +127,7 @@ def _curve(
     look: tuple[str, str, str],
     shift: int,
 ) -> list[dict[str, Any]]:
-    """A mean with its band; for choices, points with bars, side by side."""
+    """A mean with its band; for choices, points with error bars, beside each other."""
     name, colour, dash = look
     values, reach = mean.tolist(), (BAND * deviation).tolist()
     hover = [
@@ -144,22 +157,22 @@ def _curve(
 
 
 def _contributions(
-    run: Run, parameter: Parameter, X: Tensor, places: list[float], drawn: Sequence[Drawn]
+    run: Run, parameter: Parameter, X: Tensor, places: list[float], curves: Sequence[TaskCurve]
 ) -> list[dict[str, Any]]:
-    """What the past tasks add to the level of y, each by itself."""
+    """What each curve's past tasks add to the common level of y."""
     parts = past_parts_of(run.model)
-    if parts is None or not drawn:
+    if parts is None or not curves:
         return []
     moves = parts.means(X)
     level = run.sign * float(parts.units.offset)
     ends = list(parameter.ends)
     traces = [_thin(ends, [level, level], "the common level", LEVEL, ["the common level"] * 2)]
-    for item in drawn:
-        values = (level + run.sign * moves[list(item.tasks)].sum(0)).tolist()
-        hover = [label(f"{item.name}: {signed(value - level)}") for value in values]
-        trace = _thin(places, values, item.name, (item.colour, item.dash), hover)
+    for curve in curves:
+        values = (level + run.sign * moves[list(curve.tasks)].sum(0)).tolist()
+        hover = [label(f"{curve.name}: {signed(value - level)}") for value in values]
+        trace = _thin(places, values, curve.name, (curve.colour, curve.dash), hover)
         if parameter.choices:
-            dash = {"symbol": "line-ew", "size": 20, "line": {"color": item.colour, "width": 2.5}}
+            dash = {"symbol": "line-ew", "size": 20, "line": {"color": curve.colour, "width": 2.5}}
             trace |= {"mode": "markers", "marker": dash}
         traces.append(trace)
     return traces
@@ -184,9 +197,9 @@ def _thin(
 def _observations(run: Run, parameter: Parameter) -> list[dict[str, Any]]:
     if not run.task.n:
         return []
-    close = near(run, parameter).tolist()
+    close = near_slice(run, parameter).tolist()
     places, values = parameter.places(run.task.X), (run.sign * run.task.y).tolist()
-    if parameter.choices:  # beside each other, not on top of each other
+    if parameter.choices:  # beside each other, so that none hides another
         places = [place + _JITTER * (i % 3 - 1) for i, place in enumerate(places)]
     hover = [
         label(f"experiment {i}: {number(value)}" + (", near this slice" if is_near else ""))
@@ -232,19 +245,19 @@ def _marks(
 
 
 def _named(parameter: Parameter, place: float) -> str:
-    value = parameter.choices[round(place)] if parameter.choices else number(place)
+    value = setting(parameter.choices[round(place)]) if parameter.choices else number(place)
     return f"{short(parameter.name)} = {short(value)}"
 
 
 def map_panels(run: Run, pair: tuple[Parameter, Parameter]) -> tuple[Figure, Figure]:
-    """Posterior mean and uncertainty over two parameters, all others at the best point."""
+    """Posterior mean and uncertainty over two parameters, all others as at the best point."""
     run.check_units()
     across, up = pair
-    x, _ = run.center
+    x = run.center
     most = _ALONG if across.discrete or up.discrete else _ACROSS
     levels = across.levels(most), up.levels(most)
     X = up.along(across.along(x, levels[0]), levels[1])  # across x up x d
-    mean, deviation = run.shown(X.flatten(0, 1))
+    mean, deviation = run.prediction(X.flatten(0, 1))
     shape = len(levels[0]), len(levels[1])
     places = across.places(X[:, 0]), up.places(X[0])
     panels = []
@@ -328,6 +341,6 @@ def _points(run: Run, pair: tuple[Parameter, Parameter]) -> list[dict[str, Any]]
 
 
 def check_two(run: Run) -> None:
-    """Refuse a map of a space that has one parameter."""
+    """Refuse a map of a space with one parameter."""
     if len(run.parameters) < 2:
-        raise Inapplicable("There is only one parameter, whose slice above shows all there is.")
+        raise Inapplicable("There is only one parameter; the chart along it shows everything.")

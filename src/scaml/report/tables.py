@@ -1,18 +1,21 @@
-"""Tables of the page as HTML; every text in them is escaped here."""
+"""Tables of the page as HTML. This module escapes every text in them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from scaml.common.text import escaped, percent, plain, setting, short
-from scaml.report.rows import Suggested, WeightRow, weight_in_words
+from scaml.explain.suggestions import Suggestion
+from scaml.explain.weights import WeightRow
+from scaml.report.escape import escaped
+from scaml.report.row_texts import expected_text, largest_moves, row_name, setting_texts, weight_text
+from scaml.report.text import percent, plain, setting, short
 from scaml.spaces.matching import Match
 
 __all__ = ["matching_table", "suggestions_table", "table", "tiles", "weights_table"]
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]], *, strong: int = -1) -> str:
-    """Rows of HTML cells under a head of text; `strong` is the number of a row to emphasise."""
+    """Rows of HTML cells below a header of text; `strong` is the number of a row to emphasise."""
     top = "".join(f'<th scope="col">{escaped(text)}</th>' for text in head)
     body = []
     for i, (first, *cells) in enumerate(rows):
@@ -28,40 +31,44 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]], *, strong: int = -
     )
 
 
-def suggestions_table(rows: Sequence[Suggested], names: Sequence[str], objective: str) -> str:
-    """A row a parameter, a column a suggestion."""
-    head = [
-        "",
-        *(f"Suggestion {i}" if len(rows) > 1 else "Suggestion" for i in range(1, len(rows) + 1)),
-    ]
+def suggestions_table(found: Sequence[Suggestion], objective: str) -> str:
+    """One row per parameter, one column per suggestion."""
+    numbers = range(1, len(found) + 1)
+    head = ["", *(f"Suggestion {i}" if len(found) > 1 else "Suggestion" for i in numbers)]
+    settings = [setting_texts(one) for one in found]
     lines = [
-        [escaped(name), *(escaped(row.settings[i]) for row in rows)] for i, name in enumerate(names)
+        [escaped(name), *(escaped(column[i]) for column in settings)]
+        for i, name in enumerate(found[0].params)
     ]
     strong = len(lines)
-    if any(row.expected for row in rows):
-        lines.append([f"Expected {escaped(objective)}", *(escaped(row.expected) for row in rows)])
-    if any(row.behind for row in rows):
-        lines.append(["Past tasks behind it", *(_behind(row) for row in rows)])
+    expected = [expected_text(one) for one in found]
+    if any(expected):
+        lines.append([f"Expected {escaped(objective)}", *map(escaped, expected)])
+    moves = [largest_moves(one) for one in found]
+    if any(moves):
+        name = "Past tasks that raise or lower this prediction most"
+        lines.append([name, *map(_spans, moves)])
     return table(head, lines, strong=strong)
 
 
-def _behind(row: Suggested) -> str:
+def _spans(moves: Sequence[tuple[str, str]]) -> str:
     lines = [
         f'<span title="{escaped(name)}">{escaped(short(name, 40))} {escaped(move)}</span>'
-        for name, move in row.behind
+        for name, move in moves
     ]
     return "".join(lines) or "–"
 
 
 def weights_table(rows: Sequence[WeightRow], sizes: dict[str, int]) -> str:
-    """All weights as numbers, however many there are."""
+    """All weights as numbers, one row per past task; `sizes` has the number of observations of each."""
     shared = rows[0].mean is not None
     head = ["Past task", "Observations", "Weight"]
     head += ["Share of the mean", "Share of the variance"] if shared else []
     lines = []
     for row in rows:
-        weight = "–" if row.weight is None else weight_in_words(row.weight)
-        line = [row.name, str(sizes.get(row.name, "–")) if row.weight is not None else "–", weight]
+        weight = "–" if row.weight is None else weight_text(row.weight)
+        size = "–" if row.name is None else str(sizes.get(row.name, "–"))
+        line = [row_name(row), size, weight]
         if shared:
             line += ["–" if share is None else percent(share) for share in (row.mean, row.variance)]
         lines.append([escaped(text) for text in line])
@@ -69,7 +76,7 @@ def weights_table(rows: Sequence[WeightRow], sizes: dict[str, int]) -> str:
 
 
 def matching_table(matches: Sequence[Match]) -> str:
-    """What both spaces have, what a past task lacks, what of it is held."""
+    """One row per past task: matched, lacking and held parameters, and the number of unused rows."""
     head = ["Past task", "Matched", "Lacks", "Held", "Rows left out"]
     lines = [
         [
@@ -85,6 +92,6 @@ def matching_table(matches: Sequence[Match]) -> str:
 
 
 def tiles(pairs: Sequence[tuple[str, str]]) -> str:
-    """A few numbers to see at a glance."""
+    """A few numbers in large print, each with its name."""
     cells = (f"<div><dt>{escaped(what)}</dt><dd>{escaped(value)}</dd></div>" for what, value in pairs)
     return f'<dl class="tiles">{"".join(cells)}</dl>'

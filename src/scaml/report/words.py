@@ -1,12 +1,16 @@
-"""What the figures show, in sentences that carry the numbers. Plain text: the page escapes it."""
+"""Sentences with the numbers that the figures show. They are plain text; the page escapes them."""
 
 from __future__ import annotations
 
-from scaml.common.text import listed, number, percent, quoted
+from collections.abc import Sequence
+
 from scaml.common.wording import counted
 from scaml.explain.leave_one_out import Comparison
 from scaml.explain.run import Run
-from scaml.report.rows import Suggested, WeightRow, weight_in_words
+from scaml.explain.suggestions import Suggestion
+from scaml.explain.weights import WeightRow
+from scaml.report.row_texts import expected_text, weight_text
+from scaml.report.text import listed, number, percent, quoted
 
 __all__ = [
     "about_left_out",
@@ -21,141 +25,150 @@ __all__ = [
 ]
 
 _ABOUT_SHARES = (
-    "The weight is what a past task’s prediction is multiplied by before all are added up. The share "
-    "of the mean is how far, on average over the space, the task alone moves the expected value from "
-    "the common level, compared with how far all of them do. The share of the variance is the average "
-    "over the space of the uncertainty (variance) that the task brings along, compared with all of it. "
+    "Each past task’s prediction is multiplied by its weight, and the products are added up. The share "
+    "of the mean is how far the task moves the expected value from the common level, averaged over the "
+    "space, relative to the sum over all tasks. The share of the variance is the part of the variance, "
+    "averaged over the space, that comes from the task. "
 )
 _ABOUT_REST = (
-    "The grey bar is the part that no past task accounts for, which only new experiments can settle.",
-    "The grey bars are the part of a plain GP that knows the new data alone.",
+    "The grey bar is the part that no past task explains; only new experiments can reduce it.",
+    "The grey bars are the part of a plain GP on the new data alone.",
 )
 _NAMED = 5  # tasks in a sentence
 _FEW = 8  # observations below which a comparison is a hint
-_ALL = 0.995  # share above which there is nothing else to speak of
-_OPEN = 0.5  # share of the variance above which the past leaves most of it open
+_ALL = 0.995  # share of the mean above which one task counts as the only one
+_OPEN = 0.5  # share of the variance above which the past explains little
 
 
 def about_summary(run: Run) -> list[str]:
-    """The best value so far, or that there is none."""
+    """The best value so far, and the data behind the predictions."""
     tasks, n = len(run.past), run.task.n
     past = counted(tasks, "past task") if tasks else "no past task"
     goal = "larger" if run.subject.maximize else "smaller"
     what = f"{run.subject.objective} ({goal} is better)"
     if run.best is None:
-        source = f"what {past} lead{'s' if tasks == 1 else ''} to expect" if tasks else "a guess"
-        return [f"No experiment has been made yet, so this page shows {source} of {what}."]
+        none = "No experiment has been made yet"
+        if not tasks:
+            return [f"{none} and there is {past}, so nothing is known about {what}."]
+        return [f"{none}: this page shows what the model predicts for {what} from {past}."]
     value = number(run.sign * float(run.task.y[run.best]))
     last = n - 1 - run.best
     since = "the latest" if not last else f"{counted(last, 'experiment')} ago"
     many = f"The best of {n} experiments" if n > 1 else "The only experiment"
     reached = f"{many} reached {value} in {what}"
     reached += f"; it was number {run.best + 1}, {since}." if n > 1 else "."
-    basis = f"Expectations rest on {'it' if n == 1 else 'them'} and on {past}."
-    return [reached, basis]
+    data = "this experiment" if n == 1 else "these experiments"
+    return [reached, f"The predictions use {f'{data} and {past}' if tasks else f'only {data}'}."]
 
 
-def about_suggestions(rows: list[Suggested], objective: str) -> list[str]:
+def about_suggestions(found: Sequence[Suggestion], objective: str) -> list[str]:
     """What to try next."""
-    if not rows:
+    if not found:
         return ["No suggestion was asked for."]
-    first = rows[0]
-    if not first.expected:
+    expected = expected_text(found[0])
+    if not expected:
         return ["Try the points of this table next."]
-    start = "Try this point next; it is" if len(rows) == 1 else "Try these points next; the first is"
+    one = len(found) == 1
     words = [
-        f"{start} expected to reach {first.expected} in {objective}, where ± is two standard "
-        "deviations: about 95 of 100 true values should lie inside."
+        "Try this point next." if one else "Try these points next.",
+        f"The expected {objective} {'is' if one else 'of the first is'} {expected}, where ± is two "
+        "standard deviations: about 95 of 100 true values should lie inside.",
     ]
-    if first.behind:
+    if found[0].moved_by:
         words.append(
-            "Behind a point stand the past tasks that move its expected value most, each with how far "
-            "it moves it from the common level; if you know that such a task misleads there, doubt the "
-            "suggestion."
+            "The last row lists the past tasks that raise or lower the prediction most, each with its "
+            "effect. If you know that one of them misleads here, doubt the suggestion."
         )
     return words
 
 
-def about_weights(rows: list[WeightRow], n: int) -> list[str]:
-    """Which past tasks count."""
-    tasks = [row for row in rows if row.weight is not None]
+def about_weights(rows: Sequence[WeightRow], n: int) -> list[str]:
+    """Which past tasks count; n is the number of experiments of the new task."""
+    tasks = [row for row in rows if not row.is_rest]
     used = [row for row in tasks if row.weight]
     if not used:
         return [
             f"{'The past task has' if len(tasks) == 1 else f'All {len(tasks)} past tasks have'} weight "
-            "0: nothing in the past resembles the new data, so expectations rest on these alone."
+            "0: nothing in the past resembles the new data, so the predictions use only these."
         ]
     if n == 0 and len({round(row.weight or 0.0, 12) for row in tasks}) == 1:
-        first = "Without an experiment, nothing tells the past tasks apart: all have the same weight"
-        return [
-            f"{first}, {weight_in_words(used[0].weight or 0.0)}. The first experiments change that."
-        ]
+        first = "Before the first experiment, all past tasks have the same weight"
+        return [f"{first}, {weight_text(used[0].weight or 0.0)}. The first experiments change that."]
     words = [_most(used)]
     dropped = len(tasks) - len(used)
     if dropped:
         words.append(
             f"{dropped} of {len(tasks)} past tasks {'has' if dropped == 1 else 'have'} weight 0 and "
-            f"play{'s' if dropped == 1 else ''} no part."
+            f"{'is' if dropped == 1 else 'are'} not used."
         )
-    rest = rows[-1].variance if rows[-1].weight is None and rows[-1].mean is None else None
+    rest = rows[-1].variance if rows[-1].is_rest and rows[-1].mean is None else None
     if rest is not None and rest > _OPEN:
         words.append(
-            f"{percent(rest)} of the prior’s uncertainty is beyond the past tasks: new experiments "
-            "teach more than they do."
+            f"{percent(rest)} of the prior’s variance is not explained by the past tasks: new "
+            "experiments teach more than the past."
         )
     else:
         words.append("Look at the tasks with large weights first: what worked there may work here.")
     return words
 
 
-def about_shares(rows: list[WeightRow]) -> str:
-    """What the columns of the weights' figure mean."""
+def about_shares(rows: Sequence[WeightRow]) -> str:
+    """What the columns of the figure of weights mean."""
     return _ABOUT_SHARES + _ABOUT_REST[rows[-1].mean is not None]
 
 
-def _most(used: list[WeightRow]) -> str:
+def _most(used: Sequence[WeightRow]) -> str:
     if used[0].mean is None:
-        weight = weight_in_words(used[0].weight or 0.0)
+        weight = weight_text(used[0].weight or 0.0)
         return f"The past task with the largest weight is {quoted(used[0].name)} ({weight})."
     top = max(used, key=lambda row: row.mean or 0.0)
-    share, weight = top.mean or 0.0, weight_in_words(top.weight or 0.0)
+    share, weight = top.mean or 0.0, weight_text(top.weight or 0.0)
     if share >= _ALL:
-        return f"What is expected comes from {quoted(top.name)} alone (weight {weight})."
+        return f"All that the past contributes comes from {quoted(top.name)} (weight {weight})."
     start = "Most" if share > 0.5 else "The largest part"
     return (
-        f"{start} of what is expected comes from {quoted(top.name)} "
+        f"{start} of what the past contributes comes from {quoted(top.name)} "
         f"(weight {weight}, {percent(share)} of the mean)."
     )
 
 
-def about_slices(run: Run, shown: int, drawn: bool) -> list[str]:
-    """How to read the slices."""
-    _, where = run.center
+def about_slices(run: Run, shown: int, with_tasks: bool) -> list[str]:
+    """How to read the slices; `shown` is their number, `with_tasks` whether past tasks have lines."""
     words = [
-        f"Each chart changes one parameter and leaves all others as they are at {where}; bands are two "
-        "standard deviations."
+        f"Each chart varies one parameter; all others have their values at {_center(run)}. Bands are "
+        "two standard deviations."
     ]
-    if run.before is not None and run.task.n:
+    if run.before_data is not None and run.task.n:
         words.append(
-            "Where the blue band is narrower than the grey one, the experiments have taught something; "
-            "where it is still wide and reaches good values, an experiment is worth its cost."
+            "Where the blue band is narrower than the grey one, the experiments have reduced the "
+            "uncertainty. Where the blue band is still wide and reaches good values, another "
+            "experiment may pay off."
         )
-    if drawn:
+    if with_tasks:
         words.append(
-            "The thin lines are what single past tasks add to the common level; added up, they make "
+            "The thin lines show what past tasks add to the common level; together they make "
             f"{_sum_of_lines(run)}."
         )
     if shown < len(run.parameters):
         words.append(
-            f"Shown are the {shown} of {len(run.parameters)} parameters that move the expected value "
-            "most."
+            f"The charts show the {shown} of {len(run.parameters)} parameters with the largest effect "
+            "on the expected value."
         )
     return words
 
 
+def _center(run: Run) -> str:
+    """What the point is through which slices run."""
+    if run.best is not None:
+        return f"the best experiment so far (number {run.best + 1})"
+    if run.subject.suggestions is not None:
+        return "the first suggestion"
+    return "the point with the best expected value"
+
+
 def _sum_of_lines(run: Run) -> str:
-    if run.before is None:
-        return "the past’s part of the expectation"
+    if run.before_data is None:
+        return "the part of the prediction that comes from the past"
     return "the prior’s mean" if run.task.n else "the expected value"
 
 
@@ -163,26 +176,27 @@ def about_map(run: Run, names: tuple[str, str], effect: tuple[float, float]) -> 
     """Why these two parameters, and how to read the map."""
     if max(effect) <= 0:
         why = (
-            f"The expected value is the same everywhere, so {quoted(names[0])} and {quoted(names[1])} "
+            "The expected value is the same everywhere, so the maps show the first two parameters, "
+            f"{quoted(names[0])} and {quoted(names[1])}."
         )
-        why += "are only the first two parameters."
     else:
         why = (
-            f"{quoted(names[0])} and {quoted(names[1])} move the expected value most: alone they make "
-            f"{percent(effect[0])} and {percent(effect[1])} of its variation over the space."
+            f"{quoted(names[0])} and {quoted(names[1])} have the largest effects on the expected "
+            f"value: they account for {percent(effect[0])} and {percent(effect[1])} of its variance "
+            "over the space."
         )
     return [
         why,
-        "Yellow is expected to be good, dark blue to be bad; in the other map, the darker, the less is "
-        f"known. All other parameters are as at {run.center[1]}. Points worth an experiment are yellow "
-        "in the one map or dark in the other.",
+        "In the first map, yellow means good and dark blue bad expected values. In the second map, "
+        f"darker means more uncertain. All other parameters have their values at {_center(run)}. "
+        "Points to try next are yellow in the first map or dark in the second.",
     ]
 
 
 def about_left_out(comparison: Comparison, objective: str) -> list[str]:
-    """Who predicts better so far."""
+    """Whether the past tasks have improved the predictions so far."""
     ours, plain, n = comparison.ours, comparison.plain, len(comparison.ours.y)
-    how = "Each experiment is predicted from all others; on the dotted line a prediction is right."
+    how = "Each experiment is predicted from all others; on the dotted line, the prediction is exact."
     covered = f"{ours.covered} of {n} experiments lie within their error bars"
     if plain is None:
         return [
@@ -198,12 +212,12 @@ def about_left_out(comparison: Comparison, objective: str) -> list[str]:
     }[comparison.winner]
     words = [how, f"{verdict}: {errors}; {covered} (about 95 of 100 should)."]
     if n < _FEW:
-        words.append(f"With {n} experiments this is a hint, no more.")
+        words.append(f"With {n} experiments this is only a hint.")
     return words
 
 
 def about_matching(run: Run) -> list[str]:
-    """What became of the past tasks' own spaces."""
+    """How the parameters of the past tasks were matched to the new space."""
     matching, names = run.subject.matching, run.past
     if matching is None:
         if not names:
@@ -214,21 +228,21 @@ def about_matching(run: Run) -> list[str]:
                 f"{len(lacking)} of {counted(len(names), 'past task')} lack parameters of the new "
                 f"space, or have others: {_first(lacking)}."
             ]
-        return [f"{_all(len(names))} given in the parameters of the new task."]
+        return [f"{_all(len(names))} the parameters of the new task."]
     if not matching.matches:
         return ["There is no past task, so nothing had to be matched."]
     if matching.identical:
-        return [f"{_all(len(matching.matches))} in exactly the parameters of the new space."]
+        return [f"{_all(len(matching.matches))} exactly the parameters of the new space."]
     used = [m for m in matching.matches if not m.ignored]
     words = [f"{len(used)} of {counted(len(matching.matches), 'past task')} could be used."]
     if any(m.lacking for m in used):
         words.append(
-            "A task that lacks a parameter says nothing about it: its prediction is flat there."
+            "If a past task lacks a parameter, its prediction does not depend on that parameter."
         )
     if any(m.held for m in used):
         words.append(
-            "A parameter that only a past task has is held at one value; if another suits the new task "
-            "better, give that as fixed."
+            "A parameter that only a past task has is held at one value; if another value suits the "
+            "new task better, give that value as fixed."
         )
     return words
 
@@ -240,13 +254,13 @@ def ignored_tasks(run: Run) -> list[str]:
 
 
 def _first(names: list[str]) -> str:
-    """Names in a sentence, which has room for a few."""
+    """The first names for a sentence, and the number of the others."""
     more = len(names) - _NAMED
     return listed([*names[:_NAMED], f"{more} more"] if more > 0 else names)
 
 
 def _all(tasks: int) -> str:
-    return "The past task is" if tasks == 1 else f"All {tasks} past tasks are"
+    return "The past task has" if tasks == 1 else f"All {tasks} past tasks have"
 
 
 def _not_whole(run: Run) -> list[str]:

@@ -1,4 +1,4 @@
-"""Tables of experiments, one row an experiment, as past tasks and a new one."""
+"""Tables of experiments, one row per experiment, as past tasks and a new task."""
 
 from scaml.sheets.reading import NewTask, Sheet, read
 

@@ -1,4 +1,4 @@
-"""Single cells of a table: what is a number, a date or nothing, and how to speak of a cell."""
+"""Single cells of a table: numbers, dates and empty cells, and how messages name a cell."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = [
     "unmarked",
 ]
 
-# What people and programs write into a column of numbers where there is none.
+# What people and programs write into a column of numbers if there is no number.
 _NOTHING = frozenset(
     {"", "na", "n/a", "nan", "null", "none", "-", "--", "?"}
     | {"#n/a", "#div/0!", "#value!", "#ref!", "#num!", "#name?"}
@@ -29,7 +29,7 @@ _DATE = re.compile(
     r"|\d{1,2}[-/.]\d{1,2}[-/.](\d{2}|\d{4})( .*)?"
     r"|\d{1,2}:\d{2}(:\d{2})?"
 )
-_FORMULA = ("=", "+", "-", "@")  # what a spreadsheet takes for the beginning of one
+_FORMULA = ("=", "+", "-", "@")  # a spreadsheet reads a cell that begins so as a formula
 _FLAGS = {"true": True, "false": False}
 _LONGEST_SHOWN = 40
 _MOST_LISTED = 5
@@ -47,14 +47,14 @@ def number(cell: str, *, comma: bool = False) -> float | None:
         value = float(text)
     except ValueError:
         return math.nan if cell.lower() in _NOTHING else None
-    if "_" in cell:  # Python's own way to write a million, and nobody else's
+    if "_" in cell:  # Python reads 1_000 as a number, but people do not write numbers like this
         return None
     return value if math.isfinite(value) else math.nan
 
 
 def numbers(cells: Sequence[str], *, comma: bool = False) -> list[float | None]:
     """`number` of every cell."""
-    try:  # almost always they all are, and this is ten times quicker
+    try:  # almost always all cells are numbers, and this is ten times faster
         values: list[float | None] = list(map(float, cells))
         if all(map(math.isfinite, cast(list[float], values))) and "_" not in "".join(cells):
             return values
@@ -64,7 +64,7 @@ def numbers(cells: Sequence[str], *, comma: bool = False) -> list[float | None]:
 
 
 def flag(cell: str) -> bool | None:
-    """True or false, if a cell says so."""
+    """True or False for a cell "true" or "false" in any letter case; None for any other cell."""
     return _FLAGS.get(cell.lower())
 
 
@@ -74,17 +74,17 @@ def is_date(cell: str) -> bool:
 
 
 def marked(cell: str) -> str:
-    """Text that a spreadsheet takes for text: an apostrophe stands before what looks like a formula."""
+    """The cell with an apostrophe in front if a spreadsheet would read the cell as a formula."""
     return f"'{cell}" if cell.lstrip().startswith(_FORMULA) else cell
 
 
 def unmarked(cell: str) -> str:
-    """The text that `marked` was given."""
+    """The inverse of `marked`."""
     return cell[1:] if cell.startswith("'") and marked(cell[1:]) == cell else cell
 
 
 def shown(cell: object) -> str:
-    """A value in quotation marks, shortened to what a sentence can carry."""
+    """A value in quotation marks, shortened for a sentence."""
     text = repr(cell)
     return text if len(text) <= _LONGEST_SHOWN else f"{text[: _LONGEST_SHOWN - 4]}...{text[0]}"
 
@@ -97,5 +97,5 @@ def listed(items: Iterable[object]) -> str:
 
 
 def at(numbers: Sequence[int], row: int, column: str) -> str:
-    """Where a cell is, as a spreadsheet shows it."""
+    """The place of a cell, with row numbers as in a spreadsheet."""
     return f"Row {numbers[row]}, column {shown(column)}"

@@ -1,4 +1,4 @@
-"""Columns of parameters: cells as values, by what a column looks like or by a space that says so."""
+"""Columns of parameters: cells as values, inferred from the cells or given by a space."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ __all__ = [
     "mostly_numbers",
 ]
 
-# Where a row has no value. Not None, which may be a choice.
+# Stands for an empty cell. It is not None, because None may be a choice.
 EMPTY: Final = object()
 
-# More different texts are remarks or identifiers.
+# A column with more different texts holds remarks or identifiers.
 MOST_CHOICES = 20
-# So many rows are not numbered 1, 2, 3, ... by a parameter.
+# In a table of so many rows, a column 1, 2, 3, ... is not a parameter.
 _FEWEST_COUNTED = 10
 
 
 @dataclass(frozen=True)
 class Column:
-    """The values of a parameter, row by row; `EMPTY` where there is none."""
+    """The values of a parameter, row by row; `EMPTY` in rows without a value."""
 
     name: str
     values: Sequence[Any]
@@ -46,7 +46,7 @@ class Column:
     @cached_property
     def gaps(self) -> frozenset[int]:
         """The rows that have no value."""
-        if EMPTY not in self.values:  # most often, and quick
+        if EMPTY not in self.values:  # a fast check for the usual case
             return frozenset()
         return frozenset(i for i, value in enumerate(self.values) if value is EMPTY)
 
@@ -54,20 +54,20 @@ class Column:
 def inferred(
     table: Table, names: Sequence[str], groups: Mapping[str, Sequence[int]]
 ) -> tuple[list[Column], list[str]]:
-    """The columns that can be parameters, by their cells alone.
+    """The columns that can be parameters, inferred from their cells.
 
     Args:
         table: The table.
-        names: Of the columns that are neither task nor objective.
+        names: The names of the columns that are neither task nor objective.
         groups: The rows of every task.
 
     Returns:
-        The columns, and a sentence about each other one.
+        The columns of parameters, and one note per other column.
     """
     columns, notes = [], []
     found = {name: _column(table, name) for name in names}
     gaps = [column.gaps for column in found.values() if isinstance(column, Column)]
-    blank = frozenset.intersection(*gaps) if gaps else frozenset[int]()  # rows yet to be filled in
+    blank = frozenset.intersection(*gaps) if gaps else frozenset[int]()  # rows to be filled in
     said = {name: [i for i in rows if i not in blank] for name, rows in groups.items()}
     for name, column in found.items():
         why = column if isinstance(column, str) else _no_parameter(column, said)
@@ -79,7 +79,7 @@ def inferred(
 
 
 def _column(table: Table, name: str) -> Column | str:
-    """A column of numbers, of true and false or of a few texts; else what it is."""
+    """A column of numbers, of true and false or of a few texts; for any other column, what it holds."""
     cells = table.columns[name]
     filled = [cell for cell in cells if cell]
     if not filled:
@@ -93,14 +93,14 @@ def _column(table: Table, name: str) -> Column | str:
             name, [EMPTY if (value := flag(cell)) is None else value for cell in cells], numeric=False
         )
     if all(map(is_date, kinds)):
-        return "holds dates, which are nothing to choose"
+        return "holds dates"
     if len(kinds) > MOST_CHOICES:
-        return f"holds {len(kinds)} different texts, more than the {MOST_CHOICES} of a choice"
+        return f"holds {len(kinds)} different texts, but a choice has at most {MOST_CHOICES}"
     return Column(name, [cell or EMPTY for cell in cells], numeric=False)
 
 
 def mostly_numbers(values: Sequence[float | None]) -> bool:
-    """Whether a column has more numbers than texts, so that the texts are mistakes."""
+    """Whether a column has more numbers than texts: then the texts are mistakes."""
     texts = values.count(None)
     if not texts:
         return any(value is not None and not math.isnan(value) for value in values)
@@ -108,7 +108,7 @@ def mostly_numbers(values: Sequence[float | None]) -> bool:
 
 
 def _no_parameter(column: Column, groups: Mapping[str, Sequence[int]]) -> str:
-    """Why the values are not those of a parameter; empty if they may be."""
+    """Why the column is not a parameter; empty if it can be one."""
     values = column.values
     taken = set(values) - {EMPTY}
     if len(taken) < 2:
@@ -120,7 +120,7 @@ def _no_parameter(column: Column, groups: Mapping[str, Sequence[int]]) -> str:
     known = [rows for rows in groups.values() if not column.gaps.issuperset(rows)]
     empty = sum(len(column.gaps.intersection(rows)) for rows in known)
     total = sum(map(len, known))
-    if 2 * empty >= total:  # remarks, for which too many rows would be left out
+    if 2 * empty >= total:  # probably remarks; as a parameter it would exclude too many rows
         return f"is empty in {empty} of {total} rows"
     if all(len({values[i] for i in rows} - {EMPTY}) < 2 for rows in known):
         return "has one value in every task, so it describes the tasks"
@@ -132,11 +132,11 @@ def given(table: Table, names: Sequence[str], space: Space) -> tuple[list[Column
 
     Args:
         table: The table.
-        names: Of the columns that are neither task nor objective.
+        names: The names of the columns that are neither task nor objective.
         space: The space of the new task.
 
     Returns:
-        A column for each parameter that the table has, and notes.
+        One column per parameter that the table has, and notes.
     """
     if not any(name in names for name in space.names if space.columns[name]):
         raise SpaceError(
@@ -149,7 +149,7 @@ def given(table: Table, names: Sequence[str], space: Space) -> tuple[list[Column
         if name not in names:
             if not distribution.single():
                 notes.append(
-                    f"Parameter {shown(name)} of the space has no column, so no past task knows it."
+                    f"Parameter {shown(name)} of the space has no column, so no past task has it."
                 )
         elif isinstance(distribution, CategoricalDistribution):
             columns.append(_choices(table, name, distribution))
@@ -169,7 +169,7 @@ def _numbers(table: Table, name: str, values: list[float | None]) -> Column:
 
 
 def all_numbers(table: Table, name: str, values: list[float | None]) -> list[float]:
-    """The same values, NaN where there is none; refuses a column with other text."""
+    """The same values, NaN for empty cells; refuses a column with other text."""
     if None in values:
         row = values.index(None)
         raise TaskDataError(
@@ -186,7 +186,7 @@ def _choices(table: Table, name: str, distribution: CategoricalDistribution) -> 
 
 
 def _meant(cell: str, choices: Sequence[Any]) -> Any:
-    """The choice that a cell stands for; the text itself if there is none."""
+    """The choice that a cell stands for; the text itself if it is none of the choices."""
     value = number(cell)
     for choice in choices:
         if isinstance(choice, str):
@@ -203,14 +203,14 @@ def _meant(cell: str, choices: Sequence[Any]) -> Any:
 
 
 def check_decimals(table: Table, names: Sequence[str]) -> list[str]:
-    """Refuse a table where one number has a decimal comma and another a point: one may be thousands.
+    """Refuse a table that mixes commas and points in numbers: one may separate thousands.
 
     Args:
         table: The table.
-        names: Of its columns of numbers.
+        names: The names of the columns of numbers.
 
     Returns:
-        A note, if numbers have decimal commas.
+        A note if numbers have decimal commas.
     """
     if not table.comma:
         return []
@@ -229,7 +229,7 @@ def check_decimals(table: Table, names: Sequence[str]) -> list[str]:
 
 
 def _first_with(mark: str, table: Table, names: Sequence[str]) -> tuple[int, str] | None:
-    """Row and column of the first number that has a mark."""
+    """Row and column of the first number that contains the mark."""
     for name in names:
         for row, cell in enumerate(table.columns[name]):
             if mark in cell and number(cell, comma=True) is not None:

@@ -1,4 +1,4 @@
-"""Files as tables of text: CSV by the standard library, workbooks and Parquet by pandas."""
+"""Files as tables of text: the standard library reads CSV, pandas reads workbooks and Parquet."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ __all__ = ["read_table"]
 
 _SEPARATORS = (",", ";", "\t")
 _ROWS_SNIFFED, _TEXT_SNIFFED = 20, 100_000
-_CONTROL = bytes([*range(9), *range(14, 32)])  # in no text that a person wrote
-# What pandas needs to read them.
+_CONTROL = bytes([*range(9), *range(14, 32)])  # characters that text files do not contain
+# The package that pandas needs for each type of file.
 _PACKAGES = {
     ".xlsx": "openpyxl",
     ".xlsm": "openpyxl",
@@ -32,7 +32,7 @@ _PACKAGES = {
 
 
 def read_table(path: str | os.PathLike[str]) -> Table:
-    """The table in a file; of a workbook, in its first worksheet."""
+    """The table in a file; in a workbook, the first worksheet."""
     source = Path(path)
     try:
         data = source.read_bytes()
@@ -73,7 +73,7 @@ def _csv(source: Path, data: bytes) -> Table:
 def _decoded(source: Path, data: bytes) -> tuple[str, list[str]]:
     notes = []
     try:
-        # "Unicode text" of a spreadsheet is UTF-16, and says so by its first two bytes.
+        # The "Unicode text" of a spreadsheet is UTF-16 and begins with a byte order mark.
         wide = data.startswith((b"\xff\xfe", b"\xfe\xff"))
         text = data.decode("utf-16" if wide else "utf-8-sig")
     except UnicodeDecodeError:
@@ -82,20 +82,20 @@ def _decoded(source: Path, data: bytes) -> tuple[str, list[str]]:
     plain = text.encode()
     if plain.translate(None, _CONTROL) != plain:
         raise SavedFileError(
-            f"{source} is no text; save the table as CSV, or give the file the ending of what it is, "
-            f"one of {', '.join(_PACKAGES)}."
+            f"{source} is not a text file; save the table as CSV, or give the file the ending of its "
+            f"type, one of {', '.join(_PACKAGES)}."
         )
     return text, notes
 
 
 def _fits(text: str, separator: str) -> tuple[int, int]:
-    """How many columns a separator makes of the header, and how many of the next rows agree."""
+    """The number of columns with this separator, and the number of rows that have so many."""
     reader = csv.reader(
         io.StringIO(text[:_TEXT_SNIFFED], newline=""), delimiter=separator, skipinitialspace=True
     )
     try:
         widths = [len(row) for row in islice(filter(any, reader), _ROWS_SNIFFED)]
-    except csv.Error:  # reading it whole will say which row
+    except csv.Error:  # reading the whole file will name the row
         return 0, 0
     return (widths[0], widths.count(widths[0])) if widths else (0, 0)
 
@@ -103,18 +103,18 @@ def _fits(text: str, separator: str) -> tuple[int, int]:
 def _foreign(
     source: Path, data: bytes, parse: Callable[[bytes], tuple[list[list[str]], list[str]]]
 ) -> Table:
-    """What pandas makes of a file."""
+    """The table in a file that pandas reads."""
     suffix = source.suffix.lower()
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about styles and engines, which are nobody's concern here
+            warnings.simplefilter("ignore")  # about styles and engines, which do not matter here
             rows, notes = parse(data)
     except ImportError as error:
         raise SettingError(
             f"{source} needs the packages pandas and {_PACKAGES[suffix]}; run pip install "
             "'scaml[sheets]', or save the table as CSV."
         ) from error
-    except Exception as error:  # parsers of other people's files raise whatever they like
+    except Exception as error:  # these parsers raise exceptions of many kinds
         raise SavedFileError(
             f"{source} cannot be read as {suffix} ({type(error).__name__}: {shown(str(error))}); save "
             "the table again, or save it as CSV."
@@ -146,7 +146,7 @@ def _workbook(data: bytes) -> tuple[list[list[str]], list[str]]:
 
 
 def _put_formulas(rows: list[list[str]], data: bytes) -> None:
-    """Show formulas that no spreadsheet has computed yet, whose cells look empty otherwise."""
+    """Fill in formulas that no spreadsheet has computed yet: without this their cells look empty."""
     if all(map(all, rows)):
         return
     book: Any = import_module("openpyxl").load_workbook(io.BytesIO(data), read_only=True)

@@ -1,4 +1,4 @@
-"""What the parameters look like: the space of the new task, and the distributions of past tasks."""
+"""Types and ranges of the parameters: the space of the new task, the distributions of past tasks."""
 
 from __future__ import annotations
 
@@ -25,14 +25,15 @@ __all__ = ["Distributions", "check_new", "inferred_space", "only_value", "past_d
 
 Distributions = Mapping[str, BaseDistribution]
 
-# Positive numbers were walked in factors if they span three decades or more and so large a part of them
-# lies in the lower half of these. Many numbers drawn evenly from 0 to 1 span three decades too.
+# A parameter is logarithmic if its positive values span at least three decades and at least this part
+# of them lies in the lower half of the decades. Many values drawn evenly from 0 to 1 span three decades
+# too, but few of them are small.
 _LOG_RATIO, _LOWER_PART = 1000.0, 0.2
 _LARGEST_WHOLE = 2**53
 
 
 def inferred_space(table: Table, parts: Split, notes: list[str]) -> tuple[Space, Distributions]:
-    """The space of the new task, and what all columns look like."""
+    """The space of the new task, and the distributions of all columns."""
     known = {column.name: column for own in parts.own.values() for column in own}
     known |= {column.name: column for column in parts.parameters}
     own: dict[str, BaseDistribution] = {}
@@ -49,7 +50,7 @@ def inferred_space(table: Table, parts: Split, notes: list[str]) -> tuple[Space,
     alone = [name for name in own if name not in names]
     if alone:
         notes.append(
-            f"Columns that the new task leaves empty are no parameters of it: {listed(alone)}."
+            f"Columns that are empty in the new task are not parameters of it: {listed(alone)}."
         )
     if not names & own.keys():
         raise SpaceError(
@@ -62,7 +63,7 @@ def inferred_space(table: Table, parts: Split, notes: list[str]) -> tuple[Space,
 def past_distributions(
     table: Table, parts: Split, space: Space, columns: Sequence[Column], notes: list[str]
 ) -> Distributions:
-    """What the past tasks have in the columns of a space: perhaps choices of their own."""
+    """The distributions of the past tasks in the columns of a space: they may have more choices."""
     rows = [i for task in parts.past.values() for i in task]
     own: dict[str, BaseDistribution] = {}
     for column in columns:
@@ -81,14 +82,15 @@ def past_distributions(
 
 
 def _foreign(table: Table, name: str, choices: Sequence[str], rows: Sequence[int]) -> list[str]:
-    """What to say of choices that only past tasks have."""
+    """A note about choices that only past tasks have; refuses a column with too many of them."""
     if not choices:
         return []
     numbers = [table.numbers[i] for i in rows]
     if len(choices) > MOST_CHOICES:
         raise SpaceError(
             f"Row {numbers[0]}, column {shown(name)} is the first of {len(choices)} different texts "
-            "that the space does not offer; add those that are choices, or take the column out of it."
+            "that the space does not offer; add the missing choices to the space, or remove the column "
+            "from it."
         )
     return [
         f"Column {shown(name)} has {listed(choices)}, which the space does not offer; past tasks keep "
@@ -97,14 +99,14 @@ def _foreign(table: Table, name: str, choices: Sequence[str], rows: Sequence[int
 
 
 def check_new(table: Table, parts: Split, space: Space, columns: Sequence[Column]) -> None:
-    """Refuse rows of the new task that lie far outside the space: the model could not use them."""
+    """Refuse rows of the new task that lie far outside the space: the model cannot use them."""
     for i in sorted(parts.observed + parts.pending):
         for column in columns:
             value, distribution = column.values[i], space.distributions[column.name]
             if value is not EMPTY and not _inside(column.name, distribution, value):
                 raise SpaceError(
                     f"{at(table.numbers, i, column.name)} is {shown(value)} in the new task, outside "
-                    f"its {_range(distribution)}; mend the cell or the space."
+                    f"its {_range(distribution)}; correct the cell or the space."
                 )
 
 
@@ -125,7 +127,7 @@ def _range(distribution: BaseDistribution) -> str:
 
 
 def _distribution(column: Column, rows: Sequence[int]) -> BaseDistribution:
-    """What the values in some rows look like; none of them is empty."""
+    """The distribution of the values in some rows, none of which is empty."""
     taken = {column.values[i] for i in rows}
     if not column.numeric:
         return CategoricalDistribution(sorted(taken))
@@ -140,13 +142,13 @@ def _distribution(column: Column, rows: Sequence[int]) -> BaseDistribution:
 
 
 def typed(distribution: BaseDistribution, value: Any) -> Any:
-    """A value as its parameter has it: whole numbers of an int are ints."""
+    """A value in the type of its parameter: whole numbers of an integer parameter become int."""
     whole = isinstance(distribution, IntDistribution) and float(value).is_integer()
     return int(value) if whole else value
 
 
 def only_value(distribution: BaseDistribution) -> Any:
-    """The value of a parameter that can take one."""
+    """The only value of a parameter that cannot vary."""
     if isinstance(distribution, CategoricalDistribution):
         return distribution.choices[0]
     assert isinstance(distribution, FloatDistribution | IntDistribution)
@@ -154,7 +156,7 @@ def only_value(distribution: BaseDistribution) -> Any:
 
 
 def _describe(name: str, distribution: BaseDistribution) -> str:
-    """A sentence about a parameter that was inferred."""
+    """A note about a parameter that was inferred."""
     if isinstance(distribution, CategoricalDistribution):
         if set(distribution.choices) == {False, True}:
             return f"Column {shown(name)} is true or false."

@@ -28,13 +28,13 @@ from scaml.tasks.past_task import MOST_TRIALS, PastTask, thinned
 
 __all__ = ["NewTask", "Sheet", "read"]
 
-# Of the new task, which is fitted at every suggestion: half a minute for so many.
+# Rows of the new task: fitting so many takes half a minute, at every suggestion.
 _MOST_OBSERVED = 1000
 
 
 @dataclass(frozen=True)
 class NewTask:
-    """What the new task has observed so far, the objective as it is in the file."""
+    """The observations of the new task so far. Larger y is better."""
 
     name: str
     params: tuple[Mapping[str, Any], ...] = ()
@@ -43,16 +43,17 @@ class NewTask:
 
 @dataclass(frozen=True)
 class Sheet:
-    """A table of experiments. The objective is as it is in the file: no sign is flipped.
+    """A table of experiments. Larger y is better: values of a minimized objective are negated.
 
     Args:
         space: The parameters of the new task, inferred or given.
         past: The other tasks, in the order of the file.
-        task: The new task's own rows; none at first.
+        task: The observations of the new task; none at first.
         pending: The parameters of the new task's rows that have no value yet.
-        objective: The name of its column.
-        columns: All columns of the file, in its order.
-        notes: What was inferred, assumed and left out, a sentence each.
+        objective: The name of the column of the objective.
+        maximize: Whether large values of the objective are good; if not, y is negated.
+        columns: All columns, in the order of the file.
+        notes: What was inferred, assumed and left out, one sentence each.
     """
 
     space: Space
@@ -60,6 +61,7 @@ class Sheet:
     task: NewTask
     pending: tuple[Mapping[str, Any], ...]
     objective: str
+    maximize: bool
     columns: tuple[str, ...]
     notes: tuple[str, ...]
 
@@ -73,16 +75,16 @@ def read(
     new_task: str | None = None,
     minimize: bool = False,
 ) -> Sheet:
-    """Read a table of experiments, one row an experiment.
+    """Read a table of experiments, one row per experiment.
 
     Args:
         path: A CSV file, a workbook (its first worksheet) or a Parquet file.
         task_column: The column that says which task a row belongs to.
         objective: The column that was measured; the last one by default.
-        space: The parameters; by default every other column that varies within a task is one, from its
+        space: The parameters; by default every other column that varies within a task, from its
             smallest to its largest value.
         new_task: The task to suggest for; it need not have a row yet.
-        minimize: Whether small values are good. It decides which rows of a long past task are kept.
+        minimize: Whether small values of the objective are good.
     """
     table = read_table(path)
     task_column = task_column.strip()
@@ -90,7 +92,7 @@ def read(
     groups, said = group(table, task_column)
     notes += said
     new_task = _new_task(new_task, groups, notes)
-    values = Objective.of(table, measured)
+    values = Objective.of(table, measured, minimize=minimize)
     names = [name for name in table.header if name not in (task_column, measured)]
     columns, said = inferred(table, names, groups) if space is None else given(table, names, space)
     notes += said
@@ -107,11 +109,12 @@ def read(
     else:
         own = past_distributions(table, parts, space, columns, notes)
         check_new(table, parts, space, columns)
-    past = tuple(_past(name, parts, values, own, minimize) for name in parts.past)
+    past = tuple(_past(name, parts, values, own) for name in parts.past)
     notes += parts.notes + _about_past(parts, space, new_task)
-    notes += _thin(parts, values, minimize)
+    notes += _thin(parts, values)
     task, pending = _new(new_task or "", parts, values, space)
-    return Sheet(space, past, task, pending, measured, table.header, (*table.notes, *notes))
+    notes = [*table.notes, *notes]
+    return Sheet(space, past, task, pending, measured, not minimize, table.header, tuple(notes))
 
 
 def _objective(
@@ -120,8 +123,8 @@ def _objective(
     if task_column not in table.columns:
         close = nearest(task_column, table.header)
         raise SettingError(
-            f"{table.name} has no column {shown(task_column)} but {listed(table.header)}; say which "
-            f"one names the task, perhaps --task-column {shown(close)}."
+            f"{table.name} has no column {shown(task_column)} but {listed(table.header)}; name the "
+            f"column of tasks, perhaps --task-column {shown(close)}."
         )
     parameters = space.names if space else ()
     if task_column in parameters:
@@ -134,8 +137,8 @@ def _objective(
     name = others[-1]
     if not mostly_numbers(numbers(table.columns[name], comma=table.comma)):
         raise SettingError(
-            f"The last column, {shown(name)}, does not hold numbers; say which one was measured, as in "
-            "--objective yield."
+            f"The last column, {shown(name)}, does not hold numbers; name the column that was "
+            "measured, as in --objective yield."
         )
     return name, [f"The last column, {shown(name)}, is taken as the objective."]
 
@@ -165,10 +168,9 @@ def _new_task(name: str | None, groups: Mapping[str, object], notes: list[str]) 
     return name
 
 
-def _past(name: str, parts: Split, values: Objective, own: Distributions, minimize: bool) -> PastTask:
+def _past(name: str, parts: Split, values: Objective, own: Distributions) -> PastTask:
     all_rows = parts.past[name]
-    sign = -1.0 if minimize else 1.0
-    rows = [all_rows[i] for i in thinned([sign * values.values[i] for i in all_rows])]
+    rows = [all_rows[i] for i in thinned([values.values[i] for i in all_rows])]
     columns = [column for column in parts.own[name] if column.name in own]
     return PastTask(
         name,
@@ -178,10 +180,9 @@ def _past(name: str, parts: Split, values: Objective, own: Distributions, minimi
     )
 
 
-def _thin(parts: Split, values: Objective, minimize: bool) -> list[str]:
-    """Leave rows of a long new task out."""
-    sign = -1.0 if minimize else 1.0
-    n, y = len(parts.observed), [sign * values.values[i] for i in parts.observed]
+def _thin(parts: Split, values: Objective) -> list[str]:
+    """Leave out rows of a long new task."""
+    n, y = len(parts.observed), [values.values[i] for i in parts.observed]
     if n <= _MOST_OBSERVED:
         return []
     kept = thinned(y, most=_MOST_OBSERVED)
@@ -230,6 +231,6 @@ def _about_past(parts: Split, space: Space, new_task: str | None) -> list[str]:
     ]
     if not parts.past:
         notes.append(
-            f"All rows that can be used are of the new task {shown(new_task)}: there is no past."
+            f"All rows that can be used belong to the new task {shown(new_task)}: there is no past."
         )
     return notes

@@ -1,4 +1,4 @@
-"""Rows as experiments: which are past, which are the new task's own, which cannot be used."""
+"""Rows as experiments: rows of past tasks, rows of the new task, and rows that cannot be used."""
 
 from __future__ import annotations
 
@@ -14,33 +14,34 @@ from scaml.tasks.arrays import LARGEST_Y
 
 __all__ = ["Objective", "Split", "group", "split"]
 
-# More rows without a value are a list of what could be done, not experiments that run.
+# More rows without a value are a list of possible experiments, not experiments that run.
 _MOST_PENDING = 1000
 
 
 @dataclass(frozen=True)
 class Objective:
-    """The column of the objective, NaN where it cannot be used."""
+    """The column of the objective, so that larger is better; NaN if a value cannot be used."""
 
     name: str
     cells: Sequence[str]
     values: Sequence[float]
 
     @classmethod
-    def of(cls, table: Table, name: str) -> Objective:
-        """Read the column; refuses text that is no number."""
+    def of(cls, table: Table, name: str, *, minimize: bool = False) -> Objective:
+        """Read the column, the one place where a minimized objective is negated; refuses text."""
         checked = all_numbers(table, name, numbers(table.columns[name], comma=table.comma))
-        values = [y if abs(y) <= LARGEST_Y else math.nan for y in checked]
+        sign = -1.0 if minimize else 1.0
+        values = [sign * y if abs(y) <= LARGEST_Y else math.nan for y in checked]
         return cls(name, table.columns[name], values)
 
 
 @dataclass
 class Split:
-    """The rows of a table by what they are for."""
+    """The rows of a table, sorted by their use."""
 
     past: dict[str, list[int]] = field(default_factory=dict)
     own: dict[str, list[Column]] = field(default_factory=dict)  # the parameters that a past task has
-    parameters: list[Column] = field(default_factory=list)  # those of the new task
+    parameters: list[Column] = field(default_factory=list)  # the parameters of the new task
     observed: list[int] = field(default_factory=list)
     pending: list[int] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -67,7 +68,7 @@ def group(table: Table, task_column: str) -> tuple[dict[str, list[int]], list[st
     for name in groups:
         alike.setdefault(" ".join(name.casefold().split()), []).append(name)
     notes += [
-        f"Tasks {listed(names)} differ only in letter case or spaces; they are taken as different."
+        f"Tasks {listed(names)} differ only in letter case or spaces; they count as different tasks."
         for names in alike.values()
         if len(names) > 1
     ]
@@ -84,10 +85,10 @@ def split(
 ) -> Split:
     """Sort the rows.
 
-    A column that is empty in all rows of a task is a parameter that the task does not have. Else a row
-    of a past task with an empty parameter is left out, and so is one without a value of the objective.
-    In the new task a row without a value is pending; one that has a value and lacks a parameter is
-    refused, because it can still be mended.
+    A column that is empty in all rows of a task is a parameter that the task does not have. Any other
+    row of a past task with an empty parameter is left out, and so is a row without a value of the
+    objective. In the new task, a row without a value is pending. A row with a value that lacks a
+    parameter is refused, because the user can still correct it.
 
     Args:
         table: The table.
@@ -95,7 +96,7 @@ def split(
         new_task: The name of the new task.
         objective: Its column.
         columns: The parameters.
-        required: The parameters that the new task must have; None to see from its rows.
+        required: The parameters that the new task must have; None to infer them from its rows.
     """
     result = Split()
     unmeasured: list[int] = []
@@ -131,7 +132,7 @@ def _split_new(
     required: Sequence[str] | None,
     result: Split,
 ) -> None:
-    # A plan may have gaps; only a measured row shows what the new task has.
+    # Planned rows may have gaps; only measured rows show which parameters the new task has.
     own = _filled(columns, [i for i in rows if objective.cells[i]]) or list(columns)
     result.parameters = own if required is None else [c for c in columns if c.name in required]
     missing = set(required or ()) - {column.name for column in columns}

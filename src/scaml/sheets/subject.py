@@ -1,8 +1,7 @@
-"""What to explain of a table of experiments: its past tasks, its new task and what to try next."""
+"""`of_sheet`: learn from the past tasks of a table, and suggest for its new task."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 
 from scaml.ask import choose_new
@@ -23,7 +22,6 @@ _LEARNING = "Learning from the past tasks"
 def of_sheet(
     sheet: Sheet,
     *,
-    maximize: bool,
     q: int = 1,
     method: Method | None = None,
     seed: int = 0,
@@ -34,21 +32,21 @@ def of_sheet(
 
     Args:
         sheet: The table.
-        maximize: Whether large values of the objective are good.
         q: Number of experiments to do at once.
-        method: ScaML-GP by default.
+        method: The meta-learning method; ScaML-GP by default.
         seed: Decides every random draw.
         n_jobs: Processes of the meta-fit.
-        progress: Told at the beginning of every stage, and after steps of it.
+        progress: Called at the beginning of every stage and after its steps.
+
+    Returns:
+        The prior, the new task so far and the suggested points.
     """
     q, seed = check_integer(q, "q", least=1), check_seed(seed)
     tell: Progress = progress or (lambda what, done, total: None)
     if sheet.past:
         tell(_LEARNING, 0, None)
-    sign = 1.0 if maximize else -1.0
-    past = [replace(task, y=[sign * value for value in task.y]) for task in sheet.past]
     prior, matching = learn(
-        past,
+        sheet.past,
         sheet.space,
         method or ScaML(),
         seed=seed,
@@ -59,7 +57,7 @@ def of_sheet(
     task = Task.empty(sheet.space.d)
     if sheet.task.y:
         X = sheet.space.encode_all(sheet.task.params)
-        task = Task(X, [sign * value for value in sheet.task.y])
+        task = Task(X, sheet.task.y)
     model = prior.condition(task, seed=seed)
     pending = sheet.space.encode_all(sheet.pending)
     return Subject(
@@ -67,7 +65,7 @@ def of_sheet(
         task=task,
         space=sheet.space,
         objective=sheet.objective,
-        maximize=maximize,
+        maximize=sheet.maximize,
         matching=matching,
         suggestions=choose_new(prior, model, task, q, pending, seed),
         title=sheet.task.name,

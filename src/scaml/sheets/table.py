@@ -1,4 +1,4 @@
-"""`Table`: a header and columns of text, whatever kind of file they came from."""
+"""`Table`: a header and columns of text, from any type of file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Record = tuple[int, Sequence[str]]  # the number of a row in the spreadsheet, an
 
 @dataclass(frozen=True)
 class Table:
-    """Columns of text without spaces around it."""
+    """Columns of text, without spaces around the cells."""
 
     name: str  # of the file
     columns: Mapping[str, Sequence[str]]  # in the order of the file
@@ -36,30 +36,29 @@ class Table:
 def tabulate(
     name: str, rows: Sequence[Sequence[str]], *, comma: bool = False, notes: Sequence[str] = ()
 ) -> Table:
-    """Rows of raw text as a table; the first that is not blank is the header.
+    """Rows of raw text as a table; the first row that is not blank is the header.
 
     Args:
-        name: Of the file, for messages.
-        rows: All rows of the file, blank ones too, so that their numbers are right.
+        name: The name of the file, for messages.
+        rows: All rows of the file, blank ones included, so that the row numbers are right.
         comma: Whether "1,5" may be 1.5.
-        notes: What was noted while the file was read.
+        notes: Notes about the file.
     """
-    # A spreadsheet leaves blank rows below a table.
+    # Spreadsheets leave blank rows below a table.
     records = [(i, row) for i, row in enumerate(rows, 1) if any(map(str.strip, row))]
     if not records:
-        raise TaskDataError(f"{name} is empty; give a table with a header and one row an experiment.")
+        raise TaskDataError(f"{name} is empty; give a table with a header and one row per experiment.")
     first, raw = records.pop(0)
     header = [cell.strip() for cell in raw]
     while not header[-1]:
         header.pop()
     if not records:
-        raise TaskDataError(f"{name} has a header but no rows; give one row an experiment.")
+        raise TaskDataError(f"{name} has a header but no rows; give one row per experiment.")
     _check_widths(records, len(header))
     names, said = _names(header, raw, records, first)
     columns, padded = {}, set()
-    turned = list(
-        zip(*(cells for _, cells in records), strict=False)
-    )  # some rows have empty cells beyond
+    # Not strict: some rows have empty cells beyond the header.
+    turned = list(zip(*(cells for _, cells in records), strict=False))
     for place, column in names.items():
         columns[column] = tuple(map(str.strip, turned[place]))
         if columns[column] != turned[place]:
@@ -89,7 +88,7 @@ def _check_widths(records: Sequence[Record], width: int) -> None:
 def _names(
     header: Sequence[str], raw: Sequence[str], records: Sequence[Record], first: int
 ) -> tuple[dict[int, str], list[str]]:
-    """The name of every place that has one, and what to note about the others."""
+    """The names of the columns that have one, by their place, and notes about the others."""
     names: dict[int, str] = {}
     notes: list[str] = []
     for place, name in enumerate(header):
@@ -122,7 +121,7 @@ def _counts(cells: Sequence[str]) -> bool:
 
 def _check_formulas(columns: Mapping[str, Sequence[str]], numbers: Sequence[int], first: int) -> None:
     for name, cells in columns.items():
-        if "\n=" not in "\n" + "\n".join((name, *cells)):  # quicker than to look at each of many cells
+        if "\n=" not in "\n" + "\n".join((name, *cells)):  # faster than a look at every cell
             continue
         for number, cell in zip((first, *numbers), (name, *cells), strict=True):
             if cell.startswith("="):
@@ -133,7 +132,7 @@ def _check_formulas(columns: Mapping[str, Sequence[str]], numbers: Sequence[int]
 
 
 def _letter(place: int) -> str:
-    """A, B, ..., Z, AA, AB, ...: what a spreadsheet calls a column."""
+    """A, B, ..., Z, AA, AB, ...: the name of a column in a spreadsheet."""
     letters = ""
     place += 1
     while place:

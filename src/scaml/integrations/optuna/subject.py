@@ -1,4 +1,4 @@
-"""What to explain of an Optuna study: its past studies, its trials and what to try next."""
+"""`of_study` and `of_storage`: suggest for an Optuna study, and collect what explains it."""
 
 from __future__ import annotations
 
@@ -24,37 +24,40 @@ __all__ = ["of_storage", "of_study"]
 
 
 def of_study(study: Study, *, q: int = 1, seed: int = 0) -> Subject:
-    """What to say of an Optuna study whose sampler is a `ScaMLSampler`.
+    """Suggest for an Optuna study whose sampler is a `ScaMLSampler`; nothing is added to the study.
 
     Args:
         study: A study of one objective.
         q: Number of suggestions to make.
-        seed: Of the suggestions. The study draws seeds of its own, so its next trial may be elsewhere.
+        seed: Decides the suggestions. The study draws its own seeds, so its next trial may differ.
+
+    Returns:
+        The prior, the trials so far and the suggested points.
     """
     q = check_integer(q, "q", least=1)
     if not isinstance(study.sampler, ScaMLSampler):
         raise SettingError(
-            f"The study's sampler is a {type(study.sampler).__name__}, which knows no past; give a "
-            "study with a ScaMLSampler."
+            f"The study's sampler is a {type(study.sampler).__name__}, which does not learn from past "
+            "studies; give a study with a ScaMLSampler."
         )
-    known = study.sampler.prior_of(study)
+    observed = study.sampler.prior_of(study)
     seed = check_seed(seed)
-    model = known.prior.condition(known.task, seed=seed)
+    model = observed.prior.condition(observed.task, seed=seed)
     return Subject(
-        prior=known.prior,
-        task=known.task,
-        space=known.space,
+        prior=observed.prior,
+        task=observed.task,
+        space=observed.space,
         objective=_objective(study),
         maximize=study.direction == StudyDirection.MAXIMIZE,
-        matching=known.matching,
-        suggestions=choose_new(known.prior, model, known.task, q, known.pending, seed),
+        matching=observed.matching,
+        suggestions=choose_new(observed.prior, model, observed.task, q, observed.pending, seed),
         title=study.study_name,
         model=model,
     )
 
 
 def _objective(study: Study) -> str:
-    """The name that the user gave the value, or Optuna's own word for it."""
+    """The user's name of the objective, or "value", as Optuna calls it."""
     names: Any = study.metric_names
     return str(names[0]) if names else "value"
 
@@ -70,17 +73,20 @@ def of_storage(
     n_jobs: int = 1,
     progress: Progress | None = None,
 ) -> Subject:
-    """Learn from past studies of an Optuna storage, and suggest for a new one; nothing is written.
+    """Learn from past studies of an Optuna storage, and suggest for a new study; nothing is written.
 
     Args:
-        storage: Its address, such as sqlite:///hpo.db.
-        study: The name of the new study, which need not be there yet.
+        storage: The address of the storage, such as sqlite:///hpo.db.
+        study: The name of the new study, which need not exist yet.
         past: A pattern of the names of past studies, such as "xgb-*".
         q: Number of trials to run at once.
-        method: ScaML-GP by default.
+        method: The meta-learning method; ScaML-GP by default.
         seed: Decides every random draw.
         n_jobs: Processes of the meta-fit.
-        progress: Told at the beginning of every stage.
+        progress: Called at the beginning of every stage.
+
+    Returns:
+        The prior, the trials so far and the suggested points.
     """
     names = _names(storage)
     chosen = [name for name in names if fnmatchcase(name, past) and name != study]
@@ -100,7 +106,7 @@ def of_storage(
 
 
 def _names(storage: str) -> list[str]:
-    """The names of all studies; a database that is not there is not made."""
+    """The names of all studies; a database that does not exist is not created."""
     try:
         url = make_url(storage)
         if url.drivername.startswith("sqlite") and not Path(url.database or "").is_file():

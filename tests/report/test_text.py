@@ -1,32 +1,8 @@
 from __future__ import annotations
 
-import doctest
-import html
-
 import pytest
 
-from scaml.common import text
-from scaml.common.text import escaped, label, listed, number, percent, plain, short, with_spread
-from scaml.report import drawing, rows
-
-
-@pytest.mark.parametrize("module", [text, drawing, rows], ids=lambda module: module.__name__)
-def test_the_examples_of_the_docstrings_hold(module: object) -> None:
-    results = doctest.testmod(module)  # type: ignore[arg-type]
-    assert results.attempted
-    assert not results.failed
-
-
-@pytest.mark.parametrize("name", ["<b>x</b>", "a & b", "'\"", "</script><!--", "&lt;"])
-def test_escaped_text_is_no_markup_and_reads_the_same(name: str) -> None:
-    for safe in (escaped(name), label(name)):
-        assert not set(safe) & set("<>\"'")
-        assert html.unescape(safe) == name
-
-
-def test_no_formula_is_left_to_mathjax() -> None:
-    assert "$" not in label("$x$")
-    assert html.unescape(label("$x$")) == "$x$"
+from scaml.report.text import listed, number, percent, plain, setting, short, signed, with_spread
 
 
 def test_plain_text_can_be_encoded_and_does_not_reorder_the_line() -> None:
@@ -78,3 +54,8 @@ def test_a_value_has_the_digits_that_its_uncertainty_leaves_it(
 def test_shares_and_lists() -> None:
     assert [percent(share) for share in (0.0, 1e-9, 0.0051, 1.0)] == ["0 %", "< 1 %", "1 %", "100 %"]
     assert [listed(words) for words in (["a"], ["a", "b"])] == ["a", "a and b"]
+
+
+def test_signs_and_settings() -> None:
+    assert [signed(value) for value in (0.0, 1.5, -1.5)] == ["0", "+1.5", "−1.5"]
+    assert [setting(value) for value in (1e-7, 3, None, "a\nb")] == ["1e-7", "3", "None", "a b"]

@@ -1,15 +1,12 @@
-"""Names and numbers as text: nothing that a user called something is ever read as markup."""
+"""Names and numbers as plain text. `report.escape` makes HTML of it."""
 
 from __future__ import annotations
 
-import html
 import math
 import unicodedata
 from collections.abc import Sequence
 
 __all__ = [
-    "escaped",
-    "label",
     "listed",
     "number",
     "percent",
@@ -21,18 +18,18 @@ __all__ = [
     "with_spread",
 ]
 
-# Characters that reorder the text around them, so that it reads as something else.
+# Characters that change the order in which the text around them is displayed.
 _REORDERING = {*map(chr, range(0x202A, 0x202F)), *map(chr, range(0x2066, 0x206A))}
-_LARGE, _SMALL = 1e6, 1e-4  # beyond these a number is read best with an exponent
+_LARGE, _SMALL = 1e6, 1e-4  # beyond these a number is shown with an exponent
 _MOST_DECIMALS = 8
 _LONGEST = 26  # characters of a name beside a chart
 
 
 def plain(text: object) -> str:
-    r"""Text of one line that can be written to any file.
+    r"""Text on one line that can be written to any file.
 
-    Control characters become spaces; so does what would reorder the line. Halves of characters, which
-    no encoding takes, become question marks.
+    Control characters and characters that reorder the line become spaces. Lone surrogates, which cannot
+    be encoded, become question marks.
 
     Examples:
         >>> plain("reactor\nB")
@@ -45,28 +42,8 @@ def plain(text: object) -> str:
     return kept.encode("utf-8", "replace").decode("utf-8")
 
 
-def escaped(text: object) -> str:
-    """Text for HTML, inside and outside of attributes.
-
-    Examples:
-        >>> escaped("<b>")
-        '&lt;b&gt;'
-    """
-    return html.escape(plain(text))
-
-
-def label(text: object) -> str:
-    """Text for Plotly, whose labels know some HTML, and formulas between dollars where MathJax is.
-
-    Examples:
-        >>> label("<b> $x$")
-        '&lt;b&gt; &#36;x&#36;'
-    """
-    return escaped(text).replace("$", "&#36;")
-
-
 def short(text: object, longest: int = _LONGEST) -> str:
-    """Both ends of a name that is too long to stand beside a chart.
+    """A name, shortened in the middle if it is too long to stand beside a chart.
 
     Examples:
         >>> short("campaign-of-last-winter-on-reactor-B", 20)
@@ -80,7 +57,7 @@ def short(text: object, longest: int = _LONGEST) -> str:
 
 
 def quoted(text: object, longest: int = 60) -> str:
-    """A name in a sentence."""
+    """A name in quotation marks, for a sentence."""
     return f"‘{short(text, longest)}’"
 
 
@@ -113,7 +90,7 @@ def number(value: float, digits: int = 4) -> str:
 
 
 def signed(value: float, digits: int = 3) -> str:
-    """A number with its sign, as what is added to something.
+    """A number with its sign.
 
     Examples:
         >>> signed(0.5), signed(-2.0)
@@ -124,7 +101,7 @@ def signed(value: float, digits: int = 3) -> str:
 
 
 def with_spread(value: float, spread: float) -> str:
-    """A value to the digits that its uncertainty leaves it.
+    """A value and its uncertainty, both rounded to two digits of the uncertainty.
 
     Examples:
         >>> with_spread(12.3456, 0.123), with_spread(1234.5, 56.0), with_spread(3.0, 0.0)
@@ -141,7 +118,7 @@ def with_spread(value: float, spread: float) -> str:
 
 
 def percent(share: float) -> str:
-    """A share in percent that tells nothing from little.
+    """A share in percent; small shares are not rounded to 0.
 
     Examples:
         >>> percent(0.624), percent(0.0), percent(0.001)
@@ -151,7 +128,7 @@ def percent(share: float) -> str:
 
 
 def setting(value: object) -> str:
-    """The value of a parameter, to more digits than anybody sets.
+    """The value of a parameter; numbers to six digits.
 
     Examples:
         >>> setting(0.1 + 0.2), setting(12), setting("poly"), setting(True)
@@ -167,5 +144,5 @@ def _exponent(value: float) -> int:
 
 
 def _minus(text: str) -> str:
-    """With the sign that is as wide as a plus; an exponent keeps its hyphen, which can be copied."""
+    """With a minus sign as wide as a plus. An exponent keeps its hyphen, so that it can be copied."""
     return f"−{text[1:]}" if text.startswith("-") else text
