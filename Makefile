@@ -7,7 +7,7 @@ export OMP_NUM_THREADS := 1
 export OPENBLAS_NUM_THREADS := 1
 export MKL_NUM_THREADS := 1
 
-.PHONY: help demo test lint format docs speed sampler-speed spaces transfer methods-speed study choices clean
+.PHONY: help demo test mutants lint format docs speed sampler-speed spaces transfer methods-speed study choices clean
 
 help: ## Show this list.
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -24,6 +24,9 @@ demo: $(READY) ## ScaML-GP and a plain GP on the Branin family; writes scaml-dem
 
 test: $(READY) ## All tests.
 	$(BIN)/python -m pytest --numprocesses auto
+
+mutants: $(READY) ## Apply every deliberate fault in a copy of the source; each must be caught by a test (about ten minutes).
+	$(BIN)/python -m tests.mutants
 
 lint: $(READY) ## Format, lint and type check, changing nothing.
 	$(BIN)/ruff format --check .

@@ -370,6 +370,18 @@ FAULTS: tuple[Fault, ...] = (
         "    return 0.0 * share.mean(-1), float(",
     ),
     Fault(
+        "methods/sgpt.py",
+        "agreement counts as discordance",
+        "ours * (y.unsqueeze(-1) - y).sign() < 0",
+        "ours * (y.unsqueeze(-1) - y).sign() > 0",
+    ),
+    Fault(
+        "methods/by_name.py",
+        "scaml-paper is the default",
+        "lambda module: module.ScaML.paper()",
+        "lambda module: module.ScaML()",
+    ),
+    Fault(
         "methods/gpbo.py",
         "the plain GP is not standardized",
         "fit_plain_gp(task, standardize(task.y), kernel",
@@ -418,6 +430,18 @@ FAULTS: tuple[Fault, ...] = (
         "terms of the mean cancel",
         "_shares(parts.means(X).abs())",
         "_shares(parts.means(X))",
+    ),
+    Fault(
+        "explain/suggestions.py",
+        "a minimized prediction keeps its sign",
+        "        mean, deviation = (sign * predicted).tolist(), spread.tolist()",
+        "        mean, deviation = predicted.tolist(), spread.tolist()",
+    ),
+    Fault(
+        "explain/weights.py",
+        "the smallest weight comes first",
+        "weights.abs().argsort(descending=True, stable=True)",
+        "weights.abs().argsort(descending=False, stable=True)",
     ),
     Fault(
         "explain/leave_one_out.py",
@@ -470,10 +494,42 @@ FAULTS: tuple[Fault, ...] = (
         "            if objective.values[i] is None:\n                unmeasured.append(i)",
     ),
     Fault(
-        "sheets/subject.py",
+        "sheets/rows.py",
         "a minimized objective is maximized",
-        "[sign * value for value in sheet.task.y]",
-        "[value for value in sheet.task.y]",
+        "        sign = -1.0 if minimize else 1.0",
+        "        sign = 1.0",
+    ),
+    Fault(
+        "sheets/subject.py",
+        "pending rows are forgotten",
+        "    pending = sheet.space.encode_all(sheet.pending)",
+        "    pending = sheet.space.encode_all([])",
+    ),
+    # report
+    Fault(
+        "report/escape.py",
+        "names are read as HTML",
+        "    return html.escape(plain(text))",
+        "    return plain(text)",
+    ),
+    Fault(
+        "report/text.py",
+        "a share of one half is shown as 5 %",
+        'f"{100 * share:.0f} %"',
+        'f"{10 * share:.0f} %"',
+    ),
+    Fault(
+        "report/document.py",
+        "scripts of others may run",
+        "script-src {allowed};",
+        "script-src 'unsafe-inline';",
+    ),
+    # bench
+    Fault(
+        "bench/families.py",
+        "Branin lost its square",
+        "a * (x2 - b * x1.square() + c * x1 - r).square()",
+        "a * (x2 - b * x1.square() + c * x1 - r)",
     ),
     Fault(
         "bench/single_run.py",
@@ -489,7 +545,7 @@ FAULTS: tuple[Fault, ...] = (
     ),
     # cli
     Fault(
-        "cli/suggest.py",
+        "cli/terminal.py",
         "a file that is there is replaced",
         "        if path.exists() and not force:",
         "        if path.exists() and force:",
@@ -499,5 +555,11 @@ FAULTS: tuple[Fault, ...] = (
         "an error ends with 0",
         '    typer.echo(f"scaml: {message}", err=True)\n    return 2',
         '    typer.echo(f"scaml: {message}", err=True)\n    return 0',
+    ),
+    Fault(
+        "cli/show_suggestions.py",
+        "± shows one standard deviation",
+        "{2 * (one.deviation or 0.0):.2g}",
+        "{(one.deviation or 0.0):.2g}",
     ),
 )
