@@ -1,9 +1,9 @@
 """scaml: Bayesian optimization that learns from past experiments (ScaML-GP, AISTATS 2024)."""
 
-from importlib import import_module
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from scaml.common.lazy import lazy_names
 from scaml.errors import (
     BenchRunError,
     DatabaseError,
@@ -64,14 +64,4 @@ _HOMES = {
     "suggest": "ask",
 }
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'scaml' has no attribute {name!r}")
-    value = getattr(import_module(f"scaml.{_HOMES[name]}"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = lazy_names(__name__, _HOMES)

@@ -1,7 +1,8 @@
 """The meta-learning methods, one file each, behind the interface of `scaml.methods.base`."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from scaml.common.lazy import lazy_names
 
 if TYPE_CHECKING:
     from scaml.methods.ablr import ABLR
@@ -33,28 +34,18 @@ __all__ = [
 
 # Each module is imported when its method is first asked for: one method does not load the other nine.
 _HOMES = {
-    "ABLR": "ablr",
-    "FSBO": "fsbo",
-    "GC3P": "gc3p",
-    "GPBO": "gpbo",
-    "MTGP": "mtgp",
-    "RGPE": "rgpe",
-    "RMGPUCB": "rm_gp_ucb",
-    "SGPT": "sgpt",
-    "MetaPrior": "base",
-    "Method": "base",
-    "ScaML": "scaml",
-    "StackGP": "stackgp",
+    "ABLR": "methods.ablr",
+    "FSBO": "methods.fsbo",
+    "GC3P": "methods.gc3p",
+    "GPBO": "methods.gpbo",
+    "MTGP": "methods.mtgp",
+    "RGPE": "methods.rgpe",
+    "RMGPUCB": "methods.rm_gp_ucb",
+    "SGPT": "methods.sgpt",
+    "MetaPrior": "methods.base",
+    "Method": "methods.base",
+    "ScaML": "methods.scaml",
+    "StackGP": "methods.stackgp",
 }
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'scaml.methods' has no attribute {name!r}")
-    value = getattr(import_module(f"scaml.methods.{_HOMES[name]}"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = lazy_names(__name__, _HOMES)

@@ -4,8 +4,9 @@
 Plotly draws them: `pip install 'scaml[report]'`.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from scaml.common.lazy import lazy_names
 
 if TYPE_CHECKING:
     from scaml.explain.subject import Subject
@@ -38,14 +39,4 @@ _HOMES = {
     "weights": "report.notebook",
 }
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'scaml.report' has no attribute {name!r}")
-    value = getattr(import_module(f"scaml.{_HOMES[name]}"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = lazy_names(__name__, _HOMES)
