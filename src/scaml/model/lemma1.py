@@ -23,7 +23,30 @@ from scaml.model.hyperparameters import Hyperparameters
 from scaml.model.theorem1 import residual_kernel
 from scaml.tasks.meta_data import MetaData
 
-__all__ = ["JointGP"]
+__all__ = ["JointGP", "joint_kernel"]
+
+
+def joint_kernel(
+    tasks: TaskGPs, theta: Hyperparameters, left: tuple[Tensor, int], right: tuple[Tensor, int]
+) -> Tensor:
+    """k((x, ν), (z, μ)), `n x k`: the kernel of Lemma 1.
+
+    Args:
+        tasks: The kernels k_m of the meta-tasks.
+        theta: The weights and the residual kernel k_t.
+        left: x, `n x D`, and ν, the number of its task; M is that of the test-task t.
+        right: z, `k x D`, and μ.
+    """
+    (X, nu), (Z, mu), t, d = left, right, len(tasks), tasks.d
+    K = torch.zeros(len(X), len(Z), dtype=torch.float64)
+    if nu == mu == t:
+        K += residual_kernel(tasks, theta, X[:, :d], Z[:, :d])
+    for m in range(t):
+        g = [theta.weights[m] if task == t else float(task == m) for task in (nu, mu)]
+        inverse = tasks.lengthscale[m].reciprocal()
+        R = correlation(tasks.kernel, squared_distance(X * inverse, Z * inverse))
+        K += g[0] * g[1] * tasks.outputscale[m] * R
+    return K
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,17 +68,8 @@ class JointGP:
     z: Tensor
 
     def kernel(self, X: Tensor, nu: int, Z: Tensor, mu: int) -> Tensor:
-        """k((x, ν), (z, μ)), `n x k`, at `n x D` and `k x D`; M is the number of the test-task t."""
-        t = len(self.tasks)
-        K = torch.zeros(len(X), len(Z), dtype=torch.float64)
-        if nu == mu == t:
-            K += residual_kernel(self.tasks, self.theta, X[:, : self.tasks.d], Z[:, : self.tasks.d])
-        for m in range(t):
-            g = [self.theta.weights[m] if task == t else float(task == m) for task in (nu, mu)]
-            inverse = self.tasks.lengthscale[m].reciprocal()
-            R = correlation(self.tasks.kernel, squared_distance(X * inverse, Z * inverse))
-            K += g[0] * g[1] * self.tasks.outputscale[m] * R
-        return K
+        """`joint_kernel` of these tasks."""
+        return joint_kernel(self.tasks, self.theta, (X, nu), (Z, mu))
 
     def _blocks(self) -> list[tuple[Tensor, Tensor, Tensor]]:
         """Inputs, `n x D`, standardized values and noise variance of every task, the test-task last."""
@@ -90,9 +104,5 @@ class JointGP:
     def log_likelihood(self) -> Tensor:
         """log p(y_t, y_1:M), of standardized values: the left side of equation 8."""
         z = torch.cat([z for _, z, _ in self._blocks()])
-        return _log_density(z, self.gram())
-
-
-def _log_density(z: Tensor, K: Tensor) -> Tensor:
-    density: Tensor = MultivariateNormal(torch.zeros_like(z), K).log_prob(z)
-    return density
+        density: Tensor = MultivariateNormal(torch.zeros_like(z), self.gram()).log_prob(z)
+        return density
