@@ -63,7 +63,8 @@ def main(args: Sequence[str] | None = None) -> int:
         if phrase is None:
             raise
         message = " ".join(phrase().split()).rstrip(".")
-        return _refuse(f"{message}; see {COMMAND} --help.") if message else 0
+        link = " See" if message.endswith("?") else "; see"
+        return _refuse(f"{message}{link} {COMMAND} --help.") if message else 0
     if code == 130:
         typer.echo("study: stopped.", err=True)
     return int(code or 0)
