@@ -1,6 +1,6 @@
 """A lab with a spreadsheet: coupling reactions of six substrates are known, a seventh is new.
 
-`reactions.csv` has one row an experiment: the substrate, temperature in °C, time in h, equivalents of
+`reactions.csv` has one row per experiment: the substrate, temperature in °C, time in h, equivalents of
 the partner, the catalyst, and the yield in %. The script plays the weeks that follow: it asks
 `scaml suggest` for three experiments, "runs" them in a simulated flask, adds them to a copy of the
 table, and asks again. Run it as `python examples/reactions.py`; `--write` makes `reactions.csv` anew.
