@@ -17,11 +17,11 @@ from scaml.spaces.space import Space
 from scaml.tasks.arrays import LARGEST_Y
 from scaml.tasks.task import Task
 
-__all__ = ["Known", "observations"]
+__all__ = ["ObservedStudy", "observations"]
 
 
 @dataclass(frozen=True, eq=False)
-class Known:
+class ObservedStudy:
     """What a sampler knows about a study.
 
     Args:

@@ -24,7 +24,7 @@ from scaml.ask import choose_new
 from scaml.common.checks import check_seed
 from scaml.common.logger import logger
 from scaml.errors import SettingError, SpaceError
-from scaml.integrations.optuna.observed_study import Known, observations
+from scaml.integrations.optuna.observed_study import ObservedStudy, observations
 from scaml.integrations.optuna.past_studies import PastStudies, read_studies
 from scaml.integrations.optuna.reservation import (
     LONGEST_ATTRIBUTE,
@@ -129,7 +129,7 @@ class ScaMLSampler(BaseSampler):
         """How the past was mapped to the latest space; None before the first trial."""
         return next(reversed(self._priors.values()))[1] if self._priors else None
 
-    def prior_of(self, study: Study) -> Known:
+    def prior_of(self, study: Study) -> ObservedStudy:
         """What the sampler knows before the next trial of a study: prior, space, observations.
 
         Raises:
@@ -146,7 +146,7 @@ class ScaMLSampler(BaseSampler):
         task, _ = observations(study, space)
         running = study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
         points = [point for t in running if (point := intended(t, space)) is not None]
-        return Known(prior, space, task, self.matching, space.encode_all(points))
+        return ObservedStudy(prior, space, task, self.matching, space.encode_all(points))
 
     def reseed_rng(self) -> None:
         self._seed = _entropy()
