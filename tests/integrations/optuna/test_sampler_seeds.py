@@ -9,7 +9,8 @@ import optuna
 import pytest
 from optuna.trial import create_trial
 
-from scaml import ScaMLSampler
+from scaml import ScaMLGP, ScaMLSampler, Task
+from scaml.methods.scaml import ScaMLPrior
 from tests.sampler_cases import UNIT, bowl, bowls, params, run, valley, valleys
 
 pytestmark = pytest.mark.usefixtures("quiet")
@@ -56,3 +57,17 @@ def test_a_pickled_sampler_goes_on_where_it_was(fits: list[tuple[str, ...]]) -> 
     assert len(fits) == 1
     assert str(copy.matching) == str(used.matching)
     assert go_on(fresh) == expected
+
+
+def test_every_trial_has_a_seed_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two workers that see the same finished trials must not draw the same numbers."""
+    seeds: list[int] = []
+    condition = ScaMLPrior.condition
+
+    def counting(self: ScaMLPrior, task: Task, *, seed: int = 0) -> ScaMLGP:
+        seeds.append(seed)
+        return condition(self, task, seed=seed)
+
+    monkeypatch.setattr(ScaMLPrior, "condition", counting)
+    run(ScaMLSampler(bowls(), seed=0), bowl(0.0), 3)
+    assert len(set(seeds)) == 3
