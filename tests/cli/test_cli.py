@@ -9,6 +9,7 @@ import shlex
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -248,6 +249,18 @@ def test_interrupt(
     assert main(["demo", "--out", str(tmp_path / "a" / "b")]) == 130
     assert capsys.readouterr().err == "scaml: stopped.\n"
     assert list(tmp_path.iterdir()) == []
+
+
+def test_an_interrupt_waits_for_the_queues_of_worker_processes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed = threading.Event()
+    queue = threading.Timer(0.2, closed.set)
+    queue.name = "QueueFeederThread"
+    queue.start()
+    fail_with(monkeypatch, KeyboardInterrupt())
+    assert main(["demo", "--out", str(tmp_path / "new")]) == 130
+    assert closed.is_set()
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows sends no SIGINT to a single process")

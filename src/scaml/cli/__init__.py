@@ -6,6 +6,7 @@ import errno
 import io
 import sys
 import tempfile
+import threading
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
@@ -22,6 +23,7 @@ __all__ = ["app", "main"]
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)  # the disk, or the user's share of it
 _METHODS = "--methods"
+_LONGEST_WAIT = 5.0  # seconds per queue, after Ctrl-C
 
 # For each command: its module, its function and an example. The module is imported when the command
 # runs or when the help lists it.
@@ -112,6 +114,7 @@ def main(args: Sequence[str] | None = None) -> int:
     except Exception as error:
         return _failed(error, words)
     if code == 130:
+        _wait_for_queues()
         typer.echo("scaml: stopped.", err=True)
     return int(code or 0)
 
@@ -123,6 +126,17 @@ def _spread(words: list[str]) -> list[str]:
     from scaml.cli.bench import spread
 
     return spread(words)
+
+
+def _wait_for_queues() -> None:
+    """Let the queues of stopped worker processes close.
+
+    The exit would cut off their threads, and a thread that is cut off while it frees a semaphore makes
+    joblib warn about a leak.
+    """
+    for thread in threading.enumerate():
+        if thread.name.startswith("QueueFeederThread"):
+            thread.join(_LONGEST_WAIT)
 
 
 def _failed(error: Exception, words: Sequence[str]) -> int:
