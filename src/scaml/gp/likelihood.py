@@ -10,6 +10,17 @@ $$\partial / \partial \log \ell_d = \sum_i (G 1)_i a_{id}^2 - a_d^T G a_d, \quad
 
 No `n x n x d` tensor is built. GPs of different sizes can share a batch, and their values stay exact: a
 padded row has unit diagonal, zero covariance and zero residual, so that it adds nothing.
+
+An unknown level of variance $\lambda$ adds $\lambda 1 1^T$ to K. In units of y_t, λ can be a million
+times the other variances, and K would lose its digits. So the level stays outside: with
+$u = K^{-1} 1$, $t = 1^T u$ and $\tau = \lambda / (1 + \lambda t)$,
+
+$$(K + \lambda 1 1^T)^{-1} = K^{-1} - \tau u u^T, \qquad
+\log \det (K + \lambda 1 1^T) = \log \det K + \log(1 + \lambda t),$$
+
+and the mean of r is taken apart first: $r = \bar r 1 + \tilde r$ gives
+$\alpha = K^{-1} \tilde r - \tau u (u^T \tilde r) + \bar r u / (1 + \lambda t)$, whose terms are all of the
+order of the result.
 """
 
 from __future__ import annotations
@@ -35,6 +46,14 @@ class Evaluation(NamedTuple):
     slope: Tensor  # batch x (d + 2), with respect to (log ℓ, log o, log σ²)
     alpha: Tensor  # batch x n
     inner: Tensor  # A, batch x n x n
+    level: LevelTerms | None = None
+
+
+class LevelTerms(NamedTuple):
+    """What the level adds, computed without the cancellation that sums over α and A would have."""
+
+    slope: Tensor  # batch, with respect to log λ
+    alpha: Tensor  # batch, 1^T α
 
 
 def negative_log_likelihood(
@@ -45,6 +64,7 @@ def negative_log_likelihood(
     *,
     mask: Tensor | None = None,
     covariance: Tensor | None = None,
+    level: Tensor | None = None,
 ) -> Evaluation:
     """Evaluate a batch of likelihoods.
 
@@ -55,9 +75,10 @@ def negative_log_likelihood(
         residual: `batch x n`, zero in padded rows.
         mask: `batch x n`, 1.0 for data, 0.0 for padded rows; None if no row is padded.
         covariance: C, `batch x n x n`, or None for zero.
+        level: λ, `batch`, the variance of an unknown level; None for none. No row may be padded.
 
     Returns:
-        Value, slope, α and A.
+        Value, slope, α and A, and the terms of the level.
     """
     a = X * torch.exp(-theta[:, None, :-2])
     outputscale, noise = theta[:, -2].exp(), theta[:, -1].exp()
@@ -70,8 +91,14 @@ def negative_log_likelihood(
     diagonal.add_(_noise_of_rows(noise, mask))
     inner, half_log_det, info = inverse_and_half_log_det(K)
     diagonal.copy_(noiseless)
-    alpha = (inner * residual.unsqueeze(-2)).sum(-1)
-    value = _value((residual * alpha).sum(-1), half_log_det, info, residual, mask)
+    terms = None
+    if level is None:
+        alpha = (inner * residual.unsqueeze(-2)).sum(-1)
+        quadratic = (residual * alpha).sum(-1)
+    else:
+        alpha, quadratic, more, terms = _with_level(inner, residual, level)
+        half_log_det = half_log_det + more
+    value = _value(quadratic, half_log_det, info, residual, mask)
     inner.sub_(alpha.unsqueeze(-1) * alpha.unsqueeze(-2))
     trace = inner.diagonal(dim1=-2, dim2=-1)
     by_noise = 0.5 * noise * (trace if mask is None else trace * mask).sum(-1)
@@ -85,7 +112,26 @@ def negative_log_likelihood(
         rows, Ga = _row_sums_and_product(G, a)
     by_lengthscale = (rows.unsqueeze(-2) * a.mT.square() - a.mT * Ga).sum(-1)
     slope = torch.cat([by_lengthscale, by_outputscale[:, None], by_noise[:, None]], dim=-1)
-    return Evaluation(value, slope, alpha, inner)
+    return Evaluation(value, slope, alpha, inner, terms)
+
+
+def _with_level(
+    inner: Tensor, residual: Tensor, level: Tensor
+) -> tuple[Tensor, Tensor, Tensor, LevelTerms]:
+    """α, r^T α, the change of ½ log det K, and the terms of the level; updates K^-1 in place."""
+    u = inner.sum(-1)
+    t = u.sum(-1).clamp_min(0.0)  # below 0 only where K is not positive definite
+    kept = 1.0 / (1.0 + level * t)  # the share of a level that the data leave unknown
+    tau = level * kept
+    mean = residual.mean(-1)
+    apart = residual - mean.unsqueeze(-1)
+    along = (u * apart).sum(-1)
+    alpha = (inner * apart.unsqueeze(-2)).sum(-1) + (kept * mean - tau * along).unsqueeze(-1) * u
+    inner.sub_((tau.unsqueeze(-1) * u).unsqueeze(-1) * u.unsqueeze(-2))
+    total = kept * (mean * t + along)  # 1^T α
+    quadratic = (apart * alpha).sum(-1) + mean * total
+    slope = 0.5 * (tau * t - level * total.square())
+    return alpha, quadratic, 0.5 * torch.log1p(level * t), LevelTerms(slope, total)
 
 
 def value_alone(

@@ -8,7 +8,7 @@ $$\partial / \partial w_m = w_m \langle A, \Sigma_m \rangle - \alpha^T \mu_m.$$
 
 We add, where the priors ask for it:
 
-- a level with variance λ, which is a constant in the kernel;
+- a level with variance λ, which is a constant in the kernel and stays outside K (`gp.likelihood`);
 - a factor $e^s$ on the scale of y: $z_t = e^{-s} z$, the level has variance $e^{-2s} \lambda$, and
   $\partial / \partial s = n_t - \alpha^T z_t - e^{-2s} \lambda\, 1^T A 1$;
 - a mirrored past: one more search in which all weights change their sign.
@@ -25,7 +25,7 @@ from torch import Tensor
 
 from scaml.errors import FitError
 from scaml.gp.kernels import KernelName
-from scaml.gp.likelihood import negative_log_likelihood
+from scaml.gp.likelihood import Evaluation, negative_log_likelihood
 from scaml.gp.map_fit import STARTS
 from scaml.gp.minimize import minimize
 from scaml.model.hyperparameters import Coordinates, Hyperparameters, Split, ThetaPriors
@@ -33,6 +33,7 @@ from scaml.model.hyperparameters import Coordinates, Hyperparameters, Split, The
 __all__ = [
     "Cache",
     "MapEstimate",
+    "along",
     "fit_theta",
     "hyperparameters_at",
     "most_probable",
@@ -88,15 +89,14 @@ def negative_log_posterior(
     mean, z = cache.mean, cache.z
     signed = w if sign is None else sign.unsqueeze(-1) * w
     covariance = (w.square() @ cache.covariance).view(-1, n, n)
-    level: Tensor | float = priors.level
+    level = x.new_full((len(x),), priors.level) if priors.level else None
     if s is not None:
         shrink = torch.exp(-s)
         z = shrink.unsqueeze(-1) * z
-        level = priors.level * shrink.square()
-    if priors.level:
-        covariance = covariance + torch.as_tensor(level, dtype=x.dtype).view(-1, 1, 1)
+        level = None if level is None else level * shrink.square()
+    residual, X = z - signed @ mean, cache.X.expand(len(x), -1, -1)
     evaluation = negative_log_likelihood(
-        kernel, theta, cache.X.expand(len(x), -1, -1), z - signed @ mean, covariance=covariance
+        kernel, theta, X, residual, covariance=covariance, level=level
     )
     by_weight, by_common = priors.weights.slope(w, c)
     by_weight = w * (evaluation.inner.reshape(-1, n * n) @ cache.covariance.mT) - by_weight
@@ -105,8 +105,9 @@ def negative_log_posterior(
     value = evaluation.value - priors.weights.log_prob(w, c) - priors.kernel.log_prob(theta)
     by_scale = None
     if s is not None:
-        by_scale = n - (evaluation.alpha * z).sum(-1) - level * evaluation.inner.sum((-2, -1))
-        by_scale = by_scale + s / priors.spread**2
+        by_scale = n - along(evaluation, z) + s / priors.spread**2
+        if evaluation.level is not None:
+            by_scale = by_scale - 2.0 * evaluation.level.slope
         value = value + n * s
     if sign is not None:
         value = value - _log_odds_of_mirrored(priors) * (sign < 0)
@@ -115,6 +116,15 @@ def negative_log_posterior(
     by_kernel = evaluation.slope - priors.kernel.slope(theta)
     slope = Split(by_weight, None if by_common is None else -by_common, by_scale, by_kernel)
     return value, coordinates.join(slope)
+
+
+def along(evaluation: Evaluation, z: Tensor) -> Tensor:
+    """α^T z, `batch`, without the cancellation of a large mean of z where the level is unknown."""
+    if evaluation.level is None:
+        return (evaluation.alpha * z).sum(-1)
+    mean = z.mean(-1)
+    apart = z - mean.unsqueeze(-1)
+    return (evaluation.alpha * apart).sum(-1) + mean * evaluation.level.alpha
 
 
 def _log_odds_of_mirrored(priors: ThetaPriors) -> float:

@@ -6,13 +6,15 @@ m and of the test-task are the columns of one array. So
 $$\mu_t(x) = \sum_m u_m(x)^T b_m + k(x, X_t) \gamma, \qquad
 \sigma_t^2(x) = k_t(x, x) + \sum_m (w_m^2 k_m(x, x) - |u_m(x)|^2) - |L_t^{-1} k(X_t, x)|^2$$
 
-and their gradients cost less than through the general formulas. Fantasies, which are several vectors of
-values at X_t, differ in γ alone.
+and their gradients cost less than through the general formulas. The level adds β to the mean and
+$\tau g(x)^2$ to the variance (`scaml_gp`). Fantasies, which are several vectors of values at X_t, differ
+in γ and β alone.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -20,7 +22,15 @@ from torch import Tensor
 from scaml.gp.kernels import KernelName, correlation, left_factor, right_factor
 from scaml.gp.task_gps import TaskGPs
 
-__all__ = ["Marginal"]
+__all__ = ["LevelGiven", "Marginal"]
+
+
+class LevelGiven(NamedTuple):
+    """The level of the test-task given D_t, and what it needs at a point."""
+
+    mean: Tensor  # β, s
+    variance: Tensor  # τ
+    one: Tensor  # e = L_t^-1 1, n
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +48,7 @@ class Marginal:
     scales: Tensor  # K, of the stationary kernels
     gamma: Tensor  # s x n, of s vectors of values at X_t
     root: Tensor  # n x n, L_t^-1
+    level: LevelGiven
 
     @classmethod
     def of(
@@ -51,6 +62,7 @@ class Marginal:
         phi: Tensor,
         gamma: Tensor,
         root: Tensor,
+        level: LevelGiven,
     ) -> Marginal:
         """From the weighted tasks, X_t (`n x d`) and what `ScaMLGP` keeps of them."""
         M, N, D = tasks.X.shape
@@ -73,10 +85,20 @@ class Marginal:
             scales=scales,
             gamma=gamma,
             root=root,
+            level=level,
         )
 
-    def __call__(self, X: Tensor) -> tuple[Tensor, Tensor]:
-        """Means, `n x s`, and variance, n, at `n x d`; differentiable."""
+    def observing(self, *, gamma: Tensor, root: Tensor, level: LevelGiven) -> Marginal:
+        """The same model with other values at X_t, or other noise."""
+        return replace(self, gamma=gamma, root=root, level=level)
+
+    def __call__(self, X: Tensor, floor: float = 0.0) -> tuple[Tensor, Tensor]:
+        """Means, `n x s`, and variance, n, at `n x d`; differentiable.
+
+        Args:
+            X: The points.
+            floor: The least variance without that of the level.
+        """
         M, N, _ = self.whitener.shape
         squared = torch.matmul(left_factor(X * self.inverse), self.right.mT).clamp_min_(0.0)
         R = correlation(self.kernel, squared)
@@ -84,6 +106,8 @@ class Marginal:
         linear = torch.matmul(u, self.linear).sum(0)
         stationary = torch.tensordot(self.scales, R[:, :, N:], dims=1)
         covariance = stationary - linear[:, 1:]  # k(x, X_t)
-        mean = linear[:, :1] + covariance @ self.gamma.mT
-        gained = u.square().sum((0, 2)) + (covariance @ self.root.mT).square().sum(-1)
-        return mean, self.scales.sum() - gained
+        mean = linear[:, :1] + covariance @ self.gamma.mT + self.level.mean
+        further = covariance @ self.root.mT
+        gained = u.square().sum((0, 2)) + further.square().sum(-1)
+        variance = (self.scales.sum() - gained).clamp_min(floor)
+        return mean, variance + self.level.variance * (1.0 - further @ self.level.one).square()
