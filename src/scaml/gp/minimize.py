@@ -53,10 +53,14 @@ class Minimum:
 
 @dataclass(frozen=True)
 class _Box:
-    """The bounds, p long each."""
+    """The bounds, p long each, or `problems x p`."""
 
     lower: Floats
     upper: Floats
+
+    def of(self, problem: Places) -> _Box:
+        """The bounds of some problems."""
+        return self if self.lower.ndim == 1 else _Box(self.lower[problem], self.upper[problem])
 
     def clip(self, x: Floats) -> Floats:
         return np.minimum(np.maximum(x, self.lower), self.upper)
@@ -114,8 +118,8 @@ def minimize(
     Args:
         objective: Values and slopes of a batch; steps to values that are not finite are refused.
         x0: `problems x p` starts, float64.
-        lower: p lower bounds, may be -inf.
-        upper: p upper bounds, may be inf.
+        lower: p lower bounds, may be -inf; or `problems x p`.
+        upper: p upper bounds, may be inf; or `problems x p`.
         group: The group of each problem, 0 to groups - 1.
         same_basin: A problem whose point is this close to its group's leader in every coordinate
             stops, because it would end at the same minimum.
@@ -140,13 +144,14 @@ def minimize(
         for _ in range(max_rounds):
             if not len(state.problem):
                 break
-            x = box.clip(state.x + state.length[:, None] * state.direction)
+            mine = box.of(state.problem)
+            x = mine.clip(state.x + state.length[:, None] * state.direction)
             value, slope = evaluate(x, state.problem)
             evaluations += len(value)
-            state, done = _advance(state, x, value, slope, box, tolerance)
-            mine = groups[state.problem]
-            leaders.update(state, mine)
-            done |= _beaten(state, leaders, mine, same_basin)
+            state, done = _advance(state, x, value, slope, mine, tolerance)
+            group_of = groups[state.problem]
+            leaders.update(state, group_of)
+            done |= _beaten(state, leaders, group_of, same_basin)
             if done.any():
                 state = state.keep(~done)
     return Minimum(torch.from_numpy(leaders.x), torch.from_numpy(leaders.value), evaluations)
@@ -161,7 +166,7 @@ def _first(evaluate: Callable[[Floats, Places], tuple[Floats, Floats]], x: Float
     recent = np.full((problems, _RECENT), np.inf)
     state = _State(every, x, value, slope, memory, memory, -slope, np.ones(problems), recent)
     state = state.keep(_finite(value, slope))
-    return replace(state, direction=_direction(state, box))
+    return replace(state, direction=_direction(state, box.of(state.problem)))
 
 
 def _finite(value: Floats, slope: Floats) -> Flags:

@@ -6,6 +6,8 @@ One exact GP per past task; their weighted sum plus a residual GP is the prior o
 
 from __future__ import annotations
 
+import math
+import torch
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Literal, Self, get_args
 
@@ -101,6 +103,8 @@ class ScaML(ModularMethod["ScaMLPrior"]):
     def prior(self, past: SeenPast, task_gps: TaskGPs) -> ScaMLPrior:
         return ScaMLPrior(self, past.meta, task_gps, past.levels, self._theta_priors(past, task_gps))
 
+    def _unused(self): ...
+
     def _theta_priors(self, past: SeenPast, task_gps: TaskGPs) -> ThetaPriors:
         """p(θ_t), as far as it is the same for every new task."""
         if self.residual == "paper":
@@ -126,7 +130,24 @@ class ScaMLPrior(ModularPrior):
         seed = check_seed(seed)
         with one_thread():
             scaling, priors = self.prepare(task)
+            if self.method.weights == "explained":
+                return self._average(task, scaling)
             return learn_new_task(self.task_gps, task, scaling, priors, seed=seed, n_starts=self.starts)
+
+    def _average(self, task, scaling):
+        from scaml.model.average_gp import AverageGP
+        from scaml.model.explanations import Explanations
+        from scaml.model.fit_explanations import explain_task
+        from scaml.gp.units import Units
+        if not hasattr(self, "_ex"):
+            past = self.method.seen(self.meta)
+            object.__setattr__(self, "_ex", Explanations.of(past.seen, self.task_gps))
+        ex = explain_task(self.task_gps, self._ex, task, scaling)
+        lp = ex.log_probability[ex.fitted]
+        lp = torch.log_softmax(lp, 0)
+        keep = [i for i in range(len(lp)) if lp[i] > math.log(0.01)]
+        members = [ScaMLGP(self.task_gps, task, Units(scaling.offset, ex.factor[i] * scaling.scale), ex.theta[i]) for i in keep]
+        return AverageGP(members, torch.log_softmax(lp[keep], 0), ex, self._ex)
 
     def prepare(self, task: Task) -> tuple[Scaling, ThetaPriors]:
         """Units of the task and p(θ_t): our level and scale depend on both."""

@@ -32,7 +32,7 @@ from scaml.gp.task_gps import TaskGPs
 from scaml.tasks.meta_data import MetaData
 from scaml.tasks.task import Task
 
-__all__ = ["PastSimilarity"]
+__all__ = ["PastSimilarity", "pooled"]
 
 # Defaults for tasks of which nothing is known, and how many tasks a default counts for.
 _SHARE, _RESIDUAL, _LENGTHSCALE, _NOISE = 1.0, -1.0, -0.7, -7.0
@@ -75,9 +75,9 @@ class PastSimilarity:
         log_ell = gps.lengthscale[:, : gps.d].log()
         return cls(
             *_share(found[:, 0], found[:, 2]),
-            LogScale(*_pooled(log_v, _RESIDUAL, _RESIDUAL_SPREAD)),
-            LogScale(*_pooled(log_ell, _LENGTHSCALE, _KERNEL_SPREAD)),
-            LogScale(*_pooled(gps.noise.log(), _NOISE, _KERNEL_SPREAD)),
+            LogScale(*pooled(log_v, _RESIDUAL, _RESIDUAL_SPREAD)),
+            LogScale(*pooled(log_ell, _LENGTHSCALE, _KERNEL_SPREAD)),
+            LogScale(*pooled(gps.noise.log(), _NOISE, _KERNEL_SPREAD)),
         )
 
     def kernel_priors(self) -> KernelPriors:
@@ -123,7 +123,7 @@ def _share(shares: Tensor, errors: Tensor) -> tuple[Tensor, Tensor]:
     return mean, (beyond + least).sqrt()
 
 
-def _pooled(values: Tensor, center: float, spread: float) -> tuple[Tensor, Tensor]:
+def pooled(values: Tensor, center: float, spread: float) -> tuple[Tensor, Tensor]:
     """Mean and spread of every column, shrunk towards a default; the fewer tasks, the more.
 
     Infinite values, of tasks that lack the column, are left out.

@@ -26,7 +26,7 @@ from scaml.gp.hyperpriors import Gamma
 
 __all__ = ["Independent", "Shared", "WeightPrior", "WeightsName", "check_weights", "weight_prior"]
 
-WeightsName = Literal["shared", "positive", "signed"]
+WeightsName = Literal["explained", "shared", "positive", "signed"]
 
 _APART = 0.2  # scale of δ: most tasks keep an equal share, a few get much more
 
@@ -152,7 +152,7 @@ class Shared:
 
 def weight_prior(weights: WeightsName, center: float = 1.0, spread: float = 1.0) -> WeightPrior:
     """A prior by its name; center and spread are those of "shared"."""
-    return Shared(center, spread) if weights == "shared" else Independent(signed=weights == "signed")
+    return Shared(center, spread) if weights in ("shared", "explained") else Independent(signed=weights == "signed")
 
 
 def check_weights(weights: str) -> None:

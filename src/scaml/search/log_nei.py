@@ -62,7 +62,11 @@ class NoisyExpectedImprovement(AnalyticAcquisitionFunction):
     def of_moments(self, mean: Tensor, variance: Tensor) -> Tensor:
         """The values, n, from the means of the fantasies, `n x S`, and their variance, n."""
         deviation = variance.sqrt()
-        return log_mean_improvement((mean - self.best) / deviation.unsqueeze(-1)) + deviation.log()
+        u = (mean - self.best) / deviation.unsqueeze(-1)
+        if u.ndim == 2:
+            return log_mean_improvement(u) + deviation.log()
+        gain = log_mean_improvement(u.flatten(0, 1)).view(deviation.shape) + deviation.log()
+        return torch.logsumexp(gain + self.model.log_probability, -1)
 
     @t_batch_mode_transform(expected_q=1)
     def forward(self, X: Tensor) -> Tensor:

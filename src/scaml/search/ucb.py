@@ -41,6 +41,12 @@ class UpperConfidenceBound(BoTorchUCB):
         value: Tensor = mean + (self.beta * variance).sqrt()
         return value
 
+    def forward(self, X: Tensor) -> Tensor:
+        if hasattr(self.model, "log_probability"):
+            mean, var = self.model.marginal(X)
+            return self.of_moments(mean, var.clamp_min(1e-300)).squeeze(-1)
+        return super().forward(X)
+
     def _mean_and_sigma(
         self, X: Tensor, compute_sigma: bool = True, min_var: float = 1e-300
     ) -> tuple[Tensor, Tensor | None]:

@@ -1,0 +1,155 @@
+r"""Explanations: which past tasks is the new one like?
+
+An explanation e says that the new task is, up to a scale, a level and a residual of its own, c times a
+fixed combination of the past tasks:
+
+$$f_t = c \sum_m v_{em} f_m + f_{res}, \qquad w_m = c\, v_{em}.$$
+
+There are four kinds: "all", the average of the past; "group", the average of past tasks that are alike;
+"task", one past task alone; and "none", v = 0. All but the last may be mirrored (v changes its sign).
+Each has the same hyperparameters ξ = (c, s, log ℓ, log o, log σ²) with normal priors, so that their
+evidences can be compared. Within the paper's model, this is a prior of the weights: a mixture over
+directions instead of one density of M independent weights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from scaml.gp.hyperpriors import KernelPriors, LogScale
+from scaml.gp.task_gps import TaskGPs
+from scaml.model.past_similarity import PastSimilarity, pooled
+from scaml.model.task_groups import Group, groups_of
+from scaml.tasks.meta_data import MetaData
+
+__all__ = ["KINDS", "Explanation", "Explanations", "Kind"]
+
+Kind = Literal["all", "group", "task", "none"]
+KINDS: tuple[Kind, ...] = ("all", "group", "task", "none")
+
+MIRRORED = 0.05
+"""The prior probability that an explanation holds with the opposite sign."""
+# Prior probabilities of the kinds; without groups, theirs goes to the others.
+_KIND_PRIOR: dict[Kind, float] = {"all": 0.4, "group": 0.2, "task": 0.2, "none": 0.2}
+# c of a task or a group that is like the new one.
+_SHARE, _SHARE_SPREAD = 0.9, 0.3
+# Log variance of the residual of a task or a group.
+_RESIDUAL, _RESIDUAL_SPREAD = -1.5, 1.0
+_OUTPUTSCALE, _OUTPUTSCALE_SPREAD = 0.0, 0.7
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """One explanation.
+
+    Args:
+        kind: Its kind.
+        tasks: The past tasks that it uses, by their numbers.
+        mirrored: Whether it has the opposite sign.
+    """
+
+    kind: Kind
+    tasks: tuple[int, ...] = ()
+    mirrored: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Explanations:
+    """All explanations of a new task by M past ones, and what is believed of each beforehand.
+
+    Args:
+        items: E explanations.
+        directions: `E x M`, v.
+        log_prior: E, log prior probabilities.
+        share: E, mean of c.
+        share_spread: E, its standard deviation.
+        residual: E, mean of log o.
+        residual_spread: E, its standard deviation.
+        lengthscale: Prior of the residual's d lengthscales.
+        noise: Prior of the noise variance.
+    """
+
+    items: tuple[Explanation, ...]
+    directions: Tensor
+    log_prior: Tensor
+    share: Tensor
+    share_spread: Tensor
+    residual: Tensor
+    residual_spread: Tensor
+    lengthscale: LogScale
+    noise: LogScale
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    @classmethod
+    def of(cls, meta: MetaData, gps: TaskGPs) -> Explanations:
+        """Learn from past tasks, as their GPs see them."""
+        alike = PastSimilarity.of(meta, gps)
+        groups = _apart_from_all(groups_of(meta, gps), len(meta))
+        items, directions = _enumerated(len(meta), groups)
+        kinds = [item.kind for item in items]
+        own = pooled(gps.outputscale.log(), _OUTPUTSCALE, _OUTPUTSCALE_SPREAD)
+        share = {"all": (float(alike.share), float(alike.share_spread)), "none": (0.0, 1.0)}
+        residual = {
+            "all": (float(alike.residual.mu), float(alike.residual.sigma)),
+            "none": (float(own[0]), float(own[1])),
+        }
+
+        def column(values: dict[str, tuple[float, float]], usual: tuple[float, float], i: int) -> Tensor:
+            return torch.tensor([values.get(kind, usual)[i] for kind in kinds], dtype=torch.float64)
+
+        usual, left = (_SHARE, _SHARE_SPREAD), (_RESIDUAL, _RESIDUAL_SPREAD)
+        return cls(
+            items,
+            directions,
+            _log_prior(items),
+            column(share, usual, 0),
+            column(share, usual, 1),
+            column(residual, left, 0),
+            column(residual, left, 1),
+            alike.lengthscale,
+            alike.noise,
+        )
+
+
+def _apart_from_all(groups: Sequence[Group], tasks: int) -> list[Group]:
+    """Without a group that is the whole past, none of it mirrored: that is "all"."""
+    return [g for g in groups if len(g.tasks) < tasks or min(g.signs) < 0]
+
+
+def _enumerated(tasks: int, groups: Sequence[Group]) -> tuple[tuple[Explanation, ...], Tensor]:
+    items = [Explanation("none")]
+    directions = [torch.zeros(tasks, dtype=torch.float64)]
+
+    def add(kind: Kind, members: Sequence[int], signs: Sequence[int]) -> None:
+        v = torch.zeros(tasks, dtype=torch.float64)
+        v[list(members)] = torch.tensor(signs, dtype=torch.float64) / len(members)
+        for mirrored in (False, True):
+            items.append(Explanation(kind, tuple(members), mirrored))
+            directions.append(-v if mirrored else v)
+
+    if tasks > 1:
+        add("all", range(tasks), [1] * tasks)
+    for group in groups:
+        add("group", group.tasks, group.signs)
+    for m in range(tasks):
+        add("task", [m], [1])
+    return tuple(items), torch.stack(directions)
+
+
+def _log_prior(items: Sequence[Explanation]) -> Tensor:
+    counts = {kind: sum(item.kind == kind and not item.mirrored for item in items) for kind in KINDS}
+    total = sum(_KIND_PRIOR[kind] for kind in KINDS if counts[kind])
+    shares = []
+    for item in items:
+        share = _KIND_PRIOR[item.kind] / total / counts[item.kind]
+        if item.kind != "none":
+            share *= MIRRORED if item.mirrored else 1.0 - MIRRORED
+        shares.append(share)
+    return torch.tensor(shares, dtype=torch.float64).log()

@@ -1,0 +1,213 @@
+r"""From D_t to the posterior probabilities of explanations, and θ_t of those that matter.
+
+All explanations are screened at a few fixed hyperparameters. The best tasks and groups, the past as a
+whole and none are then fitted in one lock-step batch, and their evidences (`evidence`) give posterior
+probabilities. The cost of a fit does not depend on M.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from scaml.errors import FitError
+from scaml.gp.kernels import KernelName
+from scaml.gp.minimize import minimize
+from scaml.gp.task_gps import TaskGPs
+from scaml.model.evidence import Problem, log_evidence
+from scaml.model.explanations import Explanations
+from scaml.model.hyperparameters import Hyperparameters
+from scaml.model.normalization import Scaling
+from scaml.tasks.task import Task
+
+__all__ = ["Explained", "explain_task"]
+
+_FITTED_TASKS, _FITTED_GROUPS = 4, 3
+_SAME_BASIN = 0.1  # in prior standard deviations
+
+
+@dataclass(frozen=True, eq=False)
+class Explained:
+    """Posterior probabilities of all explanations, and θ_t of the fitted ones.
+
+    Args:
+        log_probability: E, of all explanations; those that were only screened are estimates.
+        fitted: The numbers of the fitted explanations.
+        theta: θ_t of each fitted explanation.
+        factor: e^s of each fitted explanation.
+    """
+
+    log_probability: Tensor
+    fitted: list[int]
+    theta: list[Hyperparameters]
+    factor: list[Tensor]
+
+
+def explain_task(
+    tasks: TaskGPs, explanations: Explanations, task: Task, scaling: Scaling
+) -> Explained:
+    """Fit the explanations that matter to the task's data."""
+    kernel, prior = tasks.kernel, explanations.log_prior
+    if not task.n:
+        chosen = _always(explanations)
+        problem = _problem(kernel, tasks, explanations, task, scaling, torch.tensor(chosen))
+        xi = torch.zeros_like(problem.center)
+        return Explained(prior, chosen, *_at(problem, xi, explanations, chosen))
+    every = _problem(kernel, tasks, explanations, task, scaling, torch.arange(len(explanations)))
+    screened = _screened(every)
+    chosen = _chosen(explanations, screened + prior)
+    problem = _only(every, torch.tensor(chosen))
+    xi = _minima(problem)
+    evidence = log_evidence(problem, xi)
+    # What was only screened gets the correction that the fitted ones had at most.
+    found = screened + (evidence - screened[chosen]).min()
+    found[chosen] = evidence
+    log_probability = torch.log_softmax(found + prior, 0)
+    return Explained(log_probability, chosen, *_at(problem, xi, explanations, chosen))
+
+
+def _always(explanations: Explanations) -> list[int]:
+    return [
+        i
+        for i, item in enumerate(explanations.items)
+        if item.kind != "task" and (not item.mirrored or item.kind == "all")
+    ]
+
+
+def _chosen(explanations: Explanations, score: Tensor) -> list[int]:
+    """None and all (both signs), the best groups and the best tasks."""
+    order = score.argsort(descending=True, stable=True).tolist()
+    room = {"none": 1, "all": 2, "group": _FITTED_GROUPS, "task": _FITTED_TASKS}
+    chosen = []
+    for i in order:
+        kind = explanations.items[i].kind
+        if room[kind]:
+            room[kind] -= 1
+            chosen.append(i)
+    return sorted(chosen)
+
+
+def _problem(
+    kernel: KernelName,
+    tasks: TaskGPs,
+    explanations: Explanations,
+    task: Task,
+    scaling: Scaling,
+    chosen: Tensor,
+) -> Problem:
+    mean, covariance = tasks.posterior(task.X)
+    v = explanations.directions[chosen]
+    E, n, d = len(chosen), task.n, task.d
+    one = torch.ones(E, 1, dtype=torch.float64)
+    lengthscale, noise = explanations.lengthscale, explanations.noise
+    center = [
+        explanations.share[chosen].unsqueeze(-1),
+        0.0 * one,
+        lengthscale.mu.expand(E, d),
+        explanations.residual[chosen].unsqueeze(-1),
+        noise.mu * one,
+    ]
+    spread = [
+        explanations.share_spread[chosen].unsqueeze(-1),
+        scaling.spread * one,
+        lengthscale.sigma.expand(E, d),
+        explanations.residual_spread[chosen].unsqueeze(-1),
+        noise.sigma * one,
+    ]
+    return Problem(
+        kernel,
+        task.X,
+        (task.y - scaling.offset) / scaling.scale,
+        v @ mean,
+        (v.square() @ covariance.flatten(1)).view(E, n, n),
+        torch.cat(center, -1),
+        torch.cat(spread, -1),
+        float(scaling.level),
+    )
+
+
+def _only(problem: Problem, chosen: Tensor) -> Problem:
+    """The problem of some of the explanations."""
+    return replace(
+        problem,
+        mean=problem.mean[chosen],
+        covariance=problem.covariance[chosen],
+        center=problem.center[chosen],
+        spread=problem.spread[chosen],
+    )
+
+
+def _screened(problem: Problem) -> Tensor:
+    """A rough log evidence, E: the average over a few scales, all else at the centers of its priors."""
+    scales = _scales(problem)
+    E, p = problem.center.shape
+    xi = torch.zeros(len(scales), E, p, dtype=torch.float64)
+    xi[:, :, 1] = scales.unsqueeze(-1)
+    which = torch.arange(E).repeat(len(scales))
+    with torch.inference_mode():
+        value = problem.value(xi.view(-1, p), which).view(len(scales), E)
+    return torch.logsumexp(-value, 0).clone()
+
+
+def _scales(problem: Problem) -> Tensor:
+    """Values of ξ_s to look at: around the deviation of the data, shrunk towards the prior."""
+    spread = float(problem.spread[0, 1])
+    if not spread:
+        return torch.zeros(1, dtype=torch.float64)
+    n = len(problem.z)
+    there = 0.0
+    if n > 1:
+        deviation = max(float(problem.z.std()), 1e-8)
+        there = math.log(deviation) * n / (n + 1.0 / spread**2)
+    return (torch.tensor([-0.7, 0.0, 0.7, 1.4], dtype=torch.float64) + there) / spread
+
+
+def _minima(problem: Problem) -> Tensor:
+    """ξ* of every explanation: the best of several starts, all in lock step."""
+    E, p = problem.center.shape
+    lower, upper = problem.bounds()
+    starts = _starts(problem)
+    which = torch.arange(E).repeat(len(starts))
+    x0 = torch.cat(list(starts))
+    low, high = lower[which], upper[which]
+
+    def objective(x: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
+        value, slope = problem(x, which[rows])
+        return value / len(problem.z), slope / len(problem.z)
+
+    with torch.inference_mode():
+        best = minimize(objective, x0, low, high, which, same_basin=_SAME_BASIN)
+    if not best.value.isfinite().all():
+        raise FitError(
+            "No start gave a positive definite kernel matrix for the test-task; look for values of "
+            "its X or y that are far larger than the others."
+        )
+    return best.x.clone()
+
+
+def _starts(problem: Problem) -> Tensor:
+    """`starts x E x (d + 4)`: the prior's center at the scale of the data; a rougher function."""
+    E, p = problem.center.shape
+    xi = torch.zeros(2, E, p, dtype=torch.float64)
+    xi[:, :, 1] = _scales(problem)[-1 if problem.spread[0, 1] else 0] * 0.5
+    xi[1, :, 2:-2] = -1.0
+    xi[1, :, -2] = 1.0
+    return xi
+
+
+def _at(
+    problem: Problem, xi: Tensor, explanations: Explanations, chosen: list[int]
+) -> tuple[list[Hyperparameters], list[Tensor]]:
+    """θ_t and e^s of the fitted explanations."""
+    x = problem.natural(xi, torch.arange(len(xi)))
+    theta, factor = [], []
+    for row, i in zip(x, chosen, strict=True):
+        scale, kernel = row[1].exp(), row[2:].exp()
+        weights = row[0] * explanations.directions[i]
+        level = problem.level / scale.square()
+        theta.append(Hyperparameters(weights, kernel[:-2], kernel[-2], kernel[-1], level))
+        factor.append(scale)
+    return theta, factor
