@@ -14,6 +14,7 @@ from study.commands.build_table import build_table
 from study.commands.calibrate import calibrate
 from study.commands.compact import compact
 from study.commands.paper import paper
+from study.commands.plateau import plateau
 from study.commands.plot import plot
 from study.commands.rename_settings import rename_settings
 from study.commands.shared import COMMAND
@@ -35,6 +36,7 @@ for _command, _example in (
     (plot, "plot results --figure hpo"),
     (ablate, "ablate svm --methods sqrt-beta=1 --out choices"),
     (calibrate, "calibrate svm --methods scaml gpbo --runs 2"),
+    (plateau, "plateau --studies 8 --only table --out plateau.json"),
     (build_table, "build-table svm --jobs 2 --out tables"),
     (compact, "compact results"),
     (rename_settings, "rename-settings results results/choices"),

@@ -1,7 +1,8 @@
 """The choices of the ablation: each changes one thing of `BASE`.
 
-`BASE` is the default with the acquisition function of the paper and of all compared methods, UCB. The
-study began with it. It ended with noisy expected improvement, `acquisition=nei`, as the default.
+`BASE` has weights near a common value, and the acquisition function of the paper and of all compared
+methods, UCB. The study began with it. It ended with noisy expected improvement, `acquisition=nei`. This
+method is called `scaml-shared`.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Any, get_args
 
 from scaml.common.wording import nearest
 from scaml.errors import SettingError
+from scaml.methods.by_name import method_named
 from scaml.methods.scaml import ScaML
 from study.choices.acquisitions import Acquiring, RuleName
 from study.choices.laplace import Integrated, Searching
@@ -20,7 +22,15 @@ from study.choices.weights import PriorName, Weighted
 
 __all__ = ["BASE", "Choice", "choices", "together"]
 
-BASE = ScaML(acquisition="ucb")
+# Spelled out, so that stored results keep their meaning if a default changes.
+BASE = ScaML(
+    kernel="se",
+    normalization="clipped",
+    weights="shared",
+    acquisition="ucb",
+    sqrt_beta=3.0,
+    residual="past",
+)
 # Settings of one factor: noisy expected improvement has no √β.
 _ALIKE = {"sqrt_beta": "acquisition"}
 
@@ -46,8 +56,9 @@ class Choice:
 
 
 def choices() -> dict[str, Choice]:
-    """All choices by name, in a fixed order, without `BASE` and the default, which have other names."""
-    return {name: choice for name, choice in _known().items() if choice.method != ScaML()}
+    """All choices by name, in a fixed order, without those that have another name as well."""
+    named = [method_named(name) for name in ("scaml", "scaml-shared")]
+    return {name: choice for name, choice in _known().items() if choice.method not in named}
 
 
 def together(name: str) -> ScaML:

@@ -96,6 +96,16 @@ def test_calibrate_tells_and_writes(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert len(json.loads(capsys.readouterr().out)) == 9
 
 
+def test_plateau_tells_and_writes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["plateau", "--studies", "1", "--evaluations", "2", "--only", "table needle"]
+    assert main([*words, "--out", "p.json", "-q"]) == 0
+    shown = capsys.readouterr().out
+    assert "0 of 1 studies ended early" in shown
+    assert "Evaluations until the better one" in shown
+    (row,) = json.loads((tmp_path / "p.json").read_text())["outcomes"]
+    assert (row["space"], row["method"], row["task"], row["error"]) == ("table", "se", "needle", None)
+
+
 def test_the_illustration_needs_no_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["paper", "--figure", "illustration", "--out", "runs", "-q"]) == 0
     assert capsys.readouterr().out.startswith("Figure: runs/figures/illustration.png")
@@ -142,6 +152,9 @@ def test_settings_are_shown_before_they_are_renamed(
         ("calibrate branin", "'branin' is no table"),
         ("calibrate svm --methods random", "'random' predicts nothing"),
         ("calibrate svm --out nowhere/c.csv", "'nowhere/c.csv', in no folder"),
+        ("plateau --only tables", "No variant has the words 'tables'"),
+        ("plateau --studies 0", "The number of studies is 0"),
+        ("plateau --out nowhere/p.json", "There is no folder 'nowhere'"),
         ("paper --figure synthetc", "There is no figure 'synthetc'; did you mean 'synthetic'?"),
         ("plot nowhere --figure hpo", "'nowhere' has no results"),
         ("plot nowhere", "Missing option '--figure'; see python -m study --help."),

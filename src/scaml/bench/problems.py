@@ -126,8 +126,8 @@ class FamilyProblem(Problem):
     family: Family | Safety
 
     @property
-    def most_meta_tasks(self) -> None:
-        return None
+    def most_meta_tasks(self) -> int | None:
+        return self.family.most_tasks if isinstance(self.family, Safety) else None
 
     @property
     def most_points(self) -> None:

@@ -12,11 +12,21 @@ from scaml.methods.base import Method
 
 __all__ = ["METHOD_NAMES", "method_named"]
 
+# Spelled out, so that the method stays the same if a default changes.
+_SHARED = {
+    "kernel": "se",
+    "normalization": "clipped",
+    "weights": "shared",
+    "acquisition": "lognei",
+    "sqrt_beta": 3.0,
+    "residual": "past",
+}
 # The module of each method, and how to make the method from this module: no other module is imported.
 _MAKERS: dict[str, tuple[str, Callable[[Any], Method]]] = {
     "scaml": ("scaml", lambda module: module.ScaML()),
     "scaml-ucb": ("scaml", lambda module: module.ScaML(acquisition="ucb")),
     "scaml-paper": ("scaml", lambda module: module.ScaML.paper()),
+    "scaml-shared": ("scaml", lambda module: module.ScaML(**_SHARED)),
     "gpbo": ("gpbo", lambda module: module.GPBO()),
     "rgpe": ("rgpe", lambda module: module.RGPE()),
     "sgpt": ("sgpt", lambda module: module.SGPT()),
@@ -27,12 +37,17 @@ _MAKERS: dict[str, tuple[str, Callable[[Any], Method]]] = {
     "gc3p": ("gc3p", lambda module: module.GC3P()),
     "mtgp": ("mtgp", lambda module: module.MTGP()),
     "gpbo-nei": ("gpbo", lambda module: module.GPBO(acquisition="lognei")),
+    "gpbo-nei-matern52": (
+        "gpbo",
+        lambda module: module.GPBO(kernel="matern52", acquisition="lognei"),
+    ),
 }
 
 METHOD_NAMES = tuple(_MAKERS)
-"""The ten methods by their class names in lower case, and three of them with other settings:
-`scaml-ucb` with the acquisition function UCB, `scaml-paper` with the paper's settings, `gpbo-nei` with
-noisy expected improvement."""
+"""The ten methods by their class names in lower case, and two of them with other settings: `scaml-ucb`
+with the acquisition function UCB, `scaml-paper` with the paper's settings, `scaml-shared` with weights
+near a common value whatever the default is, `gpbo-nei` with noisy expected improvement,
+`gpbo-nei-matern52` with a Matérn kernel as well."""
 
 
 def method_named(name: str) -> Method:

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from scaml import ScaML, SettingError, Task, suggest
+from scaml.methods.by_name import method_named
 from study.choices import Choice, choices, together, variants
 from study.choices.acquisitions import Acquiring
 from tests.cases import meta_data, query, task_of
@@ -24,16 +25,17 @@ NAMES = {
     "hyperparameters": ["laplace"],
 }
 BASES = [
-    ScaML(acquisition="ucb"),
+    variants.BASE,
     ScaML.paper(),
     ScaML("matern52", normalization="clipped", weights="shared", acquisition="ucb", sqrt_beta=2.0),
 ]
+NAMED = [ScaML(), method_named("scaml-shared")]
 META = meta_data((7, 6), 2)
 each_choice = pytest.mark.parametrize("choice", choices().values(), ids=lambda choice: choice.name)
 
 
 def own(base: ScaML) -> set[str]:
-    """The names of what the base does itself, and of what makes it the default."""
+    """The names of what the base does itself, and of what makes it a method with a name."""
     names = {
         f"normalization={base.normalization}",
         f"weights={base.weights}",
@@ -41,7 +43,7 @@ def own(base: ScaML) -> set[str]:
         f"kernel={base.kernel}",
         f"sqrt-beta={base.sqrt_beta:g}",
     }
-    return names | {"acquisition=nei"} if replace(base, acquisition="lognei") == ScaML() else names
+    return names | {"acquisition=nei"} if replace(base, acquisition="lognei") in NAMED else names
 
 
 @pytest.mark.parametrize("base", BASES, ids=repr)
@@ -94,16 +96,20 @@ def test_results_do_not_depend_on_n_jobs(name: str) -> None:
     assert torch.equal(suggest(one, task, seed=1), suggest(two, task, seed=1))
 
 
+def test_the_base_does_not_follow_the_default() -> None:
+    assert variants.BASE == ScaML("se", "clipped", "shared", "ucb", 3.0, "past")
+
+
 def test_choices_are_combined() -> None:
-    assert together("sqrt-beta=1") == ScaML(acquisition="ucb", sqrt_beta=1.0)
-    assert together("sqrt-beta=2+kernel=matern52") == ScaML(
-        "matern52", acquisition="ucb", sqrt_beta=2.0
-    )
+    base = variants.BASE
+    assert together("sqrt-beta=1") == replace(base, sqrt_beta=1.0)
+    assert together("sqrt-beta=2+kernel=matern52") == replace(base, kernel="matern52", sqrt_beta=2.0)
     found = together("residual=paper+acquisition=logei")
-    assert found == Acquiring(residual="paper", rule="logei")
+    assert found == Acquiring(**vars(base) | {"residual": "paper"}, rule="logei")
     assert together("acquisition=logei+residual=paper") == found
-    assert together("acquisition=nei") == ScaML()
-    assert together("acquisition=nei+kernel=matern52") == ScaML("matern52")
+    shared = method_named("scaml-shared")
+    assert together("acquisition=nei") == shared
+    assert together("acquisition=nei+kernel=matern52") == replace(shared, kernel="matern52")
 
 
 @pytest.mark.parametrize(
