@@ -137,7 +137,9 @@ class ScaMLPrior(ModularPrior):
     def _average(self, task, scaling):
         from scaml.model.average_gp import AverageGP
         from scaml.model.explanations import Explanations
+        import scaml.model.fit_explanations as _fe
         from scaml.model.fit_explanations import explain_task
+        fe_least = lambda: getattr(_fe, "LEASTP", 0.01)
         from scaml.gp.units import Units
         if not hasattr(self, "_ex"):
             past = self.method.seen(self.meta)
@@ -145,7 +147,7 @@ class ScaMLPrior(ModularPrior):
         ex = explain_task(self.task_gps, self._ex, task, scaling)
         lp = ex.log_probability[ex.fitted]
         lp = torch.log_softmax(lp, 0)
-        keep = [i for i in range(len(lp)) if lp[i] > math.log(0.01)]
+        keep = [i for i in range(len(lp)) if lp[i] > math.log(fe_least())]
         members = [ScaMLGP(self.task_gps, task, Units(scaling.offset, ex.factor[i] * scaling.scale), ex.theta[i]) for i in keep]
         return AverageGP(members, torch.log_softmax(lp[keep], 0), ex, self._ex)
 

@@ -14,16 +14,18 @@ directions instead of one density of M independent weights.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import torch
 from torch import Tensor
 
-from scaml.gp.hyperpriors import KernelPriors, LogScale
+from scaml.gp.hyperpriors import LogScale
 from scaml.gp.task_gps import TaskGPs
-from scaml.model.past_similarity import PastSimilarity, pooled
+from scaml.model.mutual_evidence import MutualEvidence
+from scaml.model.past_similarity import pooled
 from scaml.model.task_groups import Group, groups_of
 from scaml.tasks.meta_data import MetaData
 
@@ -34,12 +36,9 @@ KINDS: tuple[Kind, ...] = ("all", "group", "task", "none")
 
 MIRRORED = 0.05
 """The prior probability that an explanation holds with the opposite sign."""
-# Prior probabilities of the kinds; without groups, theirs goes to the others.
-_KIND_PRIOR: dict[Kind, float] = {"all": 0.4, "group": 0.2, "task": 0.2, "none": 0.2}
 # c of a task or a group that is like the new one.
 _SHARE, _SHARE_SPREAD = 0.9, 0.3
-# Log variance of the residual of a task or a group.
-_RESIDUAL, _RESIDUAL_SPREAD = -1.5, 1.0
+_LENGTHSCALE, _NOISE, _KERNEL_SPREAD = -0.7, -7.0, 0.5
 _OUTPUTSCALE, _OUTPUTSCALE_SPREAD = 0.0, 0.7
 
 
@@ -90,31 +89,28 @@ class Explanations:
     @classmethod
     def of(cls, meta: MetaData, gps: TaskGPs) -> Explanations:
         """Learn from past tasks, as their GPs see them."""
-        alike = PastSimilarity.of(meta, gps)
-        groups = _apart_from_all(groups_of(meta, gps), len(meta))
+        every = groups_of(meta, gps)
+        groups = _apart_from_all(every, len(meta))
+        mutual = MutualEvidence.of(meta, gps, groups)
         items, directions = _enumerated(len(meta), groups)
-        kinds = [item.kind for item in items]
         own = pooled(gps.outputscale.log(), _OUTPUTSCALE, _OUTPUTSCALE_SPREAD)
-        share = {"all": (float(alike.share), float(alike.share_spread)), "none": (0.0, 1.0)}
-        residual = {
-            "all": (float(alike.residual.mu), float(alike.residual.sigma)),
-            "none": (float(own[0]), float(own[1])),
-        }
+        residual = mutual.residual | {"none": (float(own[0]), float(own[1]))}
 
-        def column(values: dict[str, tuple[float, float]], usual: tuple[float, float], i: int) -> Tensor:
-            return torch.tensor([values.get(kind, usual)[i] for kind in kinds], dtype=torch.float64)
+        def column(i: int) -> Tensor:
+            return torch.tensor([residual[item.kind][i] for item in items], dtype=torch.float64)
 
-        usual, left = (_SHARE, _SHARE_SPREAD), (_RESIDUAL, _RESIDUAL_SPREAD)
+        log_ell = gps.lengthscale[:, : gps.d].log()
+        used = torch.tensor([item.kind != "none" for item in items])
         return cls(
             items,
             directions,
-            _log_prior(items),
-            column(share, usual, 0),
-            column(share, usual, 1),
-            column(residual, left, 0),
-            column(residual, left, 1),
-            alike.lengthscale,
-            alike.noise,
+            _log_prior(items, mutual.probability),
+            torch.where(used, _SHARE, 0.0).double(),
+            torch.where(used, _SHARE_SPREAD, 1.0).double(),
+            column(0),
+            column(1),
+            LogScale(*pooled(log_ell, _LENGTHSCALE, _KERNEL_SPREAD)),
+            LogScale(*pooled(gps.noise.log(), _NOISE, _KERNEL_SPREAD)),
         )
 
 
@@ -143,12 +139,12 @@ def _enumerated(tasks: int, groups: Sequence[Group]) -> tuple[tuple[Explanation,
     return tuple(items), torch.stack(directions)
 
 
-def _log_prior(items: Sequence[Explanation]) -> Tensor:
-    counts = {kind: sum(item.kind == kind and not item.mirrored for item in items) for kind in KINDS}
-    total = sum(_KIND_PRIOR[kind] for kind in KINDS if counts[kind])
+def _log_prior(items: Sequence[Explanation], probability: Mapping[str, float]) -> Tensor:
+    counts = Counter(item.kind for item in items if not item.mirrored)
+    total = sum(probability[kind] for kind in counts)
     shares = []
     for item in items:
-        share = _KIND_PRIOR[item.kind] / total / counts[item.kind]
+        share = probability[item.kind] / total / counts[item.kind]
         if item.kind != "none":
             share *= MIRRORED if item.mirrored else 1.0 - MIRRORED
         shares.append(share)

@@ -21,11 +21,13 @@ from scaml.model.evidence import Problem, log_evidence
 from scaml.model.explanations import Explanations
 from scaml.model.hyperparameters import Hyperparameters
 from scaml.model.normalization import Scaling
+from scaml.model.screening import data_scale, screen
 from scaml.tasks.task import Task
 
 __all__ = ["Explained", "explain_task"]
 
 _FITTED_TASKS, _FITTED_GROUPS = 4, 3
+_MOST_NOISE = 0.1  # variance at which explanations are screened, in units of the data's
 _SAME_BASIN = 0.1  # in prior standard deviations
 
 
@@ -57,13 +59,13 @@ def explain_task(
         xi = torch.zeros_like(problem.center)
         return Explained(prior, chosen, *_at(problem, xi, explanations, chosen))
     every = _problem(kernel, tasks, explanations, task, scaling, torch.arange(len(explanations)))
-    screened = _screened(every)
+    screened = _screened(every, explanations)
     chosen = _chosen(explanations, screened + prior)
     problem = _only(every, torch.tensor(chosen))
     xi = _minima(problem)
     evidence = log_evidence(problem, xi)
-    # What was only screened gets the correction that the fitted ones had at most.
-    found = screened + (evidence - screened[chosen]).min()
+    # What was only screened gets the least correction that a fitted one had.
+    found = screened + (evidence - screened[chosen])[1:].min()
     found[chosen] = evidence
     log_probability = torch.log_softmax(found + prior, 0)
     return Explained(log_probability, chosen, *_at(problem, xi, explanations, chosen))
@@ -140,29 +142,20 @@ def _only(problem: Problem, chosen: Tensor) -> Problem:
     )
 
 
-def _screened(problem: Problem) -> Tensor:
-    """A rough log evidence, E: the average over a few scales, all else at the centers of its priors."""
-    scales = _scales(problem)
-    E, p = problem.center.shape
-    xi = torch.zeros(len(scales), E, p, dtype=torch.float64)
-    xi[:, :, 1] = scales.unsqueeze(-1)
-    which = torch.arange(E).repeat(len(scales))
+def _screened(problem: Problem, explanations: Explanations) -> Tensor:
+    """A rough log evidence of every explanation, E; each stands beside its mirrored self."""
+    none = _only(problem, torch.zeros(1, dtype=torch.long))
+    xi = _minima(none)
+    x = none.natural(xi, torch.zeros(1, dtype=torch.long))[0]
+    # The noise keeps its size in units of y where the scale is another one.
+    noise = x[-1] + 2.0 * (x[1] - data_scale(problem))
+    kernel = torch.cat([x[2:-2], noise.clamp_max(math.log(_MOST_NOISE)).unsqueeze(0)])
     with torch.inference_mode():
-        value = problem.value(xi.view(-1, p), which).view(len(scales), E)
-    return torch.logsumexp(-value, 0).clone()
-
-
-def _scales(problem: Problem) -> Tensor:
-    """Values of ξ_s to look at: around the deviation of the data, shrunk towards the prior."""
-    spread = float(problem.spread[0, 1])
-    if not spread:
-        return torch.zeros(1, dtype=torch.float64)
-    n = len(problem.z)
-    there = 0.0
-    if n > 1:
-        deviation = max(float(problem.z.std()), 1e-8)
-        there = math.log(deviation) * n / (n + 1.0 / spread**2)
-    return (torch.tensor([-0.7, 0.0, 0.7, 1.4], dtype=torch.float64) + there) / spread
+        plain, mirrored = screen(_only(problem, torch.arange(1, len(explanations), 2)), kernel)
+    found = torch.empty(len(explanations), dtype=torch.float64)
+    found[1::2], found[2::2] = plain, mirrored
+    found[0] = log_evidence(none, xi)[0]
+    return found
 
 
 def _minima(problem: Problem) -> Tensor:
@@ -192,7 +185,8 @@ def _starts(problem: Problem) -> Tensor:
     """`starts x E x (d + 4)`: the prior's center at the scale of the data; a rougher function."""
     E, p = problem.center.shape
     xi = torch.zeros(2, E, p, dtype=torch.float64)
-    xi[:, :, 1] = _scales(problem)[-1 if problem.spread[0, 1] else 0] * 0.5
+    if problem.spread[0, 1]:
+        xi[:, :, 1] = data_scale(problem) / problem.spread[0, 1]
     xi[1, :, 2:-2] = -1.0
     xi[1, :, -2] = 1.0
     return xi

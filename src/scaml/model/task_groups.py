@@ -18,11 +18,12 @@ from scaml.tasks.meta_data import MetaData
 
 __all__ = ["ALIKE", "Group", "correlations", "groups_of"]
 
-ALIKE = 0.5
+ALIKE = 0.6
 """The least mean |correlation| inside a group. Smooth unrelated functions of three parameters correlate
 by 0.2 to 0.3."""
 _POINTS = 256
 _MOST = 8  # groups, the largest
+_FEWEST = 3  # tasks of a group: two are close to one of them
 
 
 class Group(NamedTuple):
@@ -33,13 +34,13 @@ class Group(NamedTuple):
 
 
 def groups_of(meta: MetaData, gps: TaskGPs) -> list[Group]:
-    """Groups of two or more tasks, the largest first.
+    """Groups of three or more tasks, the largest first.
 
     Args:
         meta: The past tasks, as their GPs see them.
         gps: The GPs.
     """
-    if len(meta) < 2:
+    if len(meta) < _FEWEST:
         return []
     rho = correlations(meta, gps)
     far = 1.0 - rho.abs()
@@ -48,7 +49,7 @@ def groups_of(meta: MetaData, gps: TaskGPs) -> list[Group]:
     found = []
     for g in label.unique():
         members = (label == g).nonzero().flatten()
-        if len(members) > 1:
+        if len(members) >= _FEWEST:
             # The member that the others are most like decides which of them are mirrored.
             centre = members[rho[members][:, members].abs().sum(-1).argmax()]
             signs = torch.where(rho[centre, members] < 0, -1, 1)
