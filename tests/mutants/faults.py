@@ -470,6 +470,12 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "integrations/optuna/past_studies.py",
+        "a negated study keeps the signs of its intermediate values",
+        "{step: -v for step, v in",
+        "{step: v for step, v in",
+    ),
+    Fault(
+        "integrations/optuna/past_studies.py",
         "the last report of a pruned trial is its value",
         "    if trial.state != TrialState.COMPLETE:  # the value",
         "    if not trial.state.is_finished():  # the value",

@@ -9,10 +9,12 @@ import pytest
 from optuna.storages import RDBStorage
 from optuna.trial import create_trial
 
+import scaml
 from scaml.integrations.optuna.past_studies import read_studies
 from tests.pruned_cases import (
     COMPLETE,
     INF,
+    MAXIMIZE,
     MINIMIZE,
     NAN,
     PRUNED,
@@ -97,6 +99,38 @@ def test_thinned_pruned_trials_are_not_counted() -> None:
     # The best 150 are all the complete ones; the rest are drawn from the pruned.
     assert past.pruned == (150,)
     assert str(past).startswith("1 past study, 300 trials used (150 of them pruned); left out: 100")
+
+
+def test_a_negated_study_keeps_what_pruned_trials_say() -> None:
+    study = study_with(
+        [
+            trial_of(1.0, {0: 1.0, 1: NAN}, x=0.1),
+            trial_of(2.0, {0: 2.0, 3: INF}, x=0.2),
+            trial_of(5.0, {0: 5.0}, x=0.3),
+            trial_of(INF, {0: 1.0}, x=0.4),
+            trial_of(None, {0: 2.0}, x=0.5),
+            trial_of(None, {0: NAN}, x=0.6),
+            trial_of(None, {}, x=0.7),
+        ]
+    )
+    other = scaml.negated(study)
+    assert other.direction == MAXIMIZE
+    kept = [study.trials[i] for i in (0, 1, 2, 4, 5, 6)]  # without the infinite value
+    assert [t.state for t in other.trials] == [t.state for t in kept]
+    assert params(other) == [t.params for t in kept]
+    assert [t.value for t in other.trials] == [-1.0, -2.0, -5.0, -2.0, None, None]
+    assert [str(t.intermediate_values) for t in other.trials] == [
+        "{0: -1.0, 1: nan}",
+        "{0: -2.0, 3: -inf}",
+        "{0: -5.0}",
+        "{0: -2.0}",
+        "{0: nan}",
+        "{}",
+    ]
+    past, flipped = read_studies([study]), read_studies([other])
+    assert list(past.tasks[0].y) == [-1.0, -2.0, -5.0, -2.0, -5.0]
+    assert flipped.tasks == past.tasks
+    assert str(flipped) == "1 past study, 5 trials used (2 of them pruned); left out: 1 pruned"
 
 
 def test_reports_that_are_not_finite_come_back_from_a_database(tmp_path: Path) -> None:

@@ -111,16 +111,23 @@ def read_studies(studies: Iterable[Study]) -> PastStudies:
 
 
 def negated(study: Study) -> Study:
-    """A copy in memory of the complete trials: the other direction, all values with the other sign."""
+    """A copy in memory for the other direction: all values, intermediate ones too, change their sign.
+
+    It has the complete trials with a usable value and the pruned trials.
+    """
     direction, trials = _open(study)
     other = StudyDirection.MINIMIZE if direction == StudyDirection.MAXIMIZE else StudyDirection.MAXIMIZE
     copy = optuna.create_study(study_name=study.study_name, direction=other)
     copy.add_trials(
         optuna.trial.create_trial(
-            params=trial.params, distributions=trial.distributions, value=-float(trial.value or 0.0)
+            state=trial.state,
+            params=trial.params,
+            distributions=trial.distributions,
+            value=None if trial.value is None else -trial.value,
+            intermediate_values={step: -v for step, v in trial.intermediate_values.items()},
         )
         for trial in trials
-        if _has_value(trial)
+        if trial.state == TrialState.PRUNED or _has_value(trial)
     )
     return copy
 
