@@ -505,6 +505,12 @@ FAULTS: tuple[Fault, ...] = (
         "2 * bisect_left(intermediate, value) - 1",
     ),
     Fault(
+        "integrations/optuna/observed_study.py",
+        "pruned trials of the study at hand are forgotten",
+        "states=(TrialState.COMPLETE, TrialState.PRUNED)",
+        "states=(TrialState.COMPLETE,)",
+    ),
+    Fault(
         "integrations/optuna/sampler.py",
         "the trial's number does not enter the seed",
         "np.random.SeedSequence([self._seed, trial.number])",

@@ -25,7 +25,7 @@ class ObservedStudy:
     Args:
         prior: The prior learned from the past, in the coordinates of the space.
         space: The parameters of the study that vary.
-        task: The finished trials of the study; larger y is better.
+        task: The finished trials of the study, pruned ones with estimated values; larger y is better.
         matching: How the past was mapped to the space; None if the user gave the prior.
         pending: `k x d`, the points of the running trials.
     """
@@ -38,8 +38,11 @@ class ObservedStudy:
 
 
 def observations(study: Study, space: Space) -> tuple[Task, set[int]]:
-    """The usable trials of a study as a task (larger y is better), and the numbers of these trials."""
-    ended = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
+    """The usable trials of a study as a task (larger y is better), and the numbers of these trials.
+
+    Pruned trials are among them, with the values that `values_of` estimates.
+    """
+    ended = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE, TrialState.PRUNED))
     values = values_of(ended, study.direction)
     # Reserved values replace missing parameters.
     points = {t.number: intended(t, space) for t in ended if t.number in values}
