@@ -469,6 +469,48 @@ FAULTS: tuple[Fault, ...] = (
         "if print_ is not None]",
     ),
     Fault(
+        "integrations/optuna/past_studies.py",
+        "a negated study keeps the signs of its intermediate values",
+        "{step: -v for step, v in",
+        "{step: v for step, v in",
+    ),
+    Fault(
+        "integrations/optuna/past_studies.py",
+        "the last report of a pruned trial is its value",
+        "    if trial.state != TrialState.COMPLETE:  # the value",
+        "    if not trial.state.is_finished():  # the value",
+    ),
+    Fault(
+        "integrations/optuna/pruned_trials.py",
+        "a pruned trial is better than the median",
+        "    median = len(final) - 1",
+        "    median = 2 * len(final) - 2",
+    ),
+    Fault(
+        "integrations/optuna/pruned_trials.py",
+        "intermediate values of a minimized study are not flipped",
+        "    value = sign * float(",
+        "    value = float(",
+    ),
+    Fault(
+        "integrations/optuna/pruned_trials.py",
+        "a pruned trial is compared at its first step",
+        "pruned_at[max(steps)]",
+        "pruned_at[min(steps)]",
+    ),
+    Fault(
+        "integrations/optuna/pruned_trials.py",
+        "ties count as worse",
+        "bisect_left(intermediate, value) + bisect_right(intermediate, value) - 1",
+        "2 * bisect_left(intermediate, value) - 1",
+    ),
+    Fault(
+        "integrations/optuna/observed_study.py",
+        "pruned trials of the study at hand are forgotten",
+        "states=(TrialState.COMPLETE, TrialState.PRUNED)",
+        "states=(TrialState.COMPLETE,)",
+    ),
+    Fault(
         "integrations/optuna/sampler.py",
         "the trial's number does not enter the seed",
         "np.random.SeedSequence([self._seed, trial.number])",

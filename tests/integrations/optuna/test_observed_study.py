@@ -10,6 +10,7 @@ from optuna.study import StudyDirection
 
 from scaml import ScaMLSampler, SettingError, Space
 from scaml.integrations.optuna.observed_study import observations
+from tests.pruned_cases import PRUNED, X, study_with, trial_of
 from tests.sampler_cases import BOX, bowl, bowls
 
 pytestmark = pytest.mark.usefixtures("quiet")
@@ -70,3 +71,26 @@ def test_observations_are_larger_where_better(direction: StudyDirection, sign: f
     task, numbers = observations(study, Space(BOX))
     assert task.y.tolist() == [sign * (trial.value or 0.0) for trial in study.trials[:3]]
     assert numbers == {0, 1, 2}
+
+
+def test_pruned_trials_are_observations() -> None:
+    study = study_with(
+        [
+            trial_of(1.0, {0: 1.0}, x=0.1),
+            trial_of(None, {0: 3.0}, x=0.2),
+            trial_of(2.0, {0: 2.0}, x=0.3),
+            trial_of(None, {1: 3.0}, x=0.4),
+            trial_of(None, {}, x=0.5),
+        ]
+    )
+    task, numbers = observations(study, Space(X))
+    assert numbers == {0, 1, 2}
+    assert task.X.flatten().tolist() == pytest.approx([0.1, 0.2, 0.3])
+    assert task.y.tolist() == [-1.0, -2.0, -2.0]
+
+
+def test_a_pruned_trial_without_the_parameters_is_no_observation() -> None:
+    bare = optuna.trial.create_trial(state=PRUNED, intermediate_values={0: 3.0})
+    study = study_with([trial_of(1.0, {0: 1.0}), trial_of(2.0, {0: 2.0}), bare])
+    task, numbers = observations(study, Space(X))
+    assert (task.n, numbers) == (2, {0, 1})

@@ -111,13 +111,13 @@ def test_what_cannot_be_used_is_left_out_and_counted() -> None:
         "failed": 2,
         "running": 1,
         "waiting": 1,
-        "pruned": 1,
+        "pruned without complete trials to compare with": 1,
         "not finite": 3,
         "in studies with fewer than 2 usable trials": 1,
     }
     assert str(past) == (
         "1 past study, 3 trials used; left out: 2 failed, 1 in studies with fewer than 2 usable "
-        "trials, 3 not finite, 1 pruned, 1 running, 1 waiting"
+        "trials, 3 not finite, 1 pruned without complete trials to compare with, 1 running, 1 waiting"
     )
 
 
@@ -192,8 +192,8 @@ def test_larger_is_better_in_what_is_learned_from(direction: StudyDirection, sig
 
 def test_values_are_larger_where_better_bit_for_bit() -> None:
     trials = study_of([0.0, -0.0, 1.5, -2.0]).trials
-    assert [str(y) for y in values_of(trials, MINIMIZE)] == ["-0.0", "-0.0", "-1.5", "2.0"]
-    assert [str(y) for y in values_of(trials, MAXIMIZE)] == ["0.0", "0.0", "1.5", "-2.0"]
+    assert [str(y) for y in values_of(trials, MINIMIZE).values()] == ["-0.0", "-0.0", "-1.5", "2.0"]
+    assert [str(y) for y in values_of(trials, MAXIMIZE).values()] == ["0.0", "0.0", "1.5", "-2.0"]
 
 
 def test_studies_of_both_directions_are_read_each_by_its_own() -> None:

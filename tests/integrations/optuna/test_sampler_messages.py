@@ -22,8 +22,7 @@ def test_what_was_left_out_is_said_in_one_line(ear: Ear) -> None:
     study = study_of(valley, 3)
     for state in (TrialState.FAIL, TrialState.RUNNING, TrialState.WAITING):
         study.add_trial(create_trial(state=state))
-    pruned = {"state": TrialState.PRUNED, "intermediate_values": {0: 0.5}}
-    study.add_trial(create_trial(params={"x": 0.5}, distributions={"x": UNIT}, **pruned))  # type: ignore[arg-type]
+    study.add_trial(create_trial(state=TrialState.PRUNED, params={"x": 0.5}, distributions={"x": UNIT}))
     study.add_trial(create_trial(params={"x": 0.5}, distributions={"x": UNIT}, value=math.inf))
     ScaMLSampler([study], seed=0)
     assert ear.said() == [

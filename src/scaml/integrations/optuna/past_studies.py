@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 import optuna
+from optuna.distributions import BaseDistribution
 from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 from sqlalchemy.exc import SQLAlchemyError
 
 from scaml.common.wording import counted
 from scaml.errors import DatabaseError, SettingError
+from scaml.integrations.optuna.pruned_trials import final_values
 from scaml.tasks.arrays import LARGEST_Y
 from scaml.tasks.past_task import MOST_TRIALS, PastTask, thinned
 
@@ -27,12 +29,14 @@ class PastStudies:
     tasks: tuple[PastTask, ...]
     directions: tuple[StudyDirection, ...]  # of the studies
     fingerprints: tuple[tuple[str, str], ...]
+    pruned: tuple[int, ...]  # number of pruned trials in each task
     left_out: Counter[str] = field(default_factory=Counter)  # number of trials by reason
 
     def __str__(self) -> str:
         trials = sum(len(task.y) for task in self.tasks)
         text = f"{counted(len(self.tasks), 'past study').replace('studys', 'studies')}, "
         text += f"{counted(trials, 'trial')} used"
+        text += f" ({sum(self.pruned)} of them pruned)" if any(self.pruned) else ""
         reasons = [f"{number} {reason}" for reason, number in sorted(self.left_out.items())]
         return text + (f"; left out: {', '.join(reasons)}" if reasons else "")
 
@@ -58,36 +62,40 @@ class PastStudies:
             tasks=tuple(self.tasks[i] for i in kept),
             directions=tuple(self.directions[i] for i in kept),
             fingerprints=tuple(self.fingerprints[i] for i in kept),
+            pruned=tuple(self.pruned[i] for i in kept),
         )
 
 
 def read_studies(studies: Iterable[Study]) -> PastStudies:
     """The usable trials of past studies as past tasks.
 
-    Trials that failed, were pruned, are running or waiting, or have a value that is not finite, are
-    left out. A study with fewer than two usable trials is left out. Of a study with more than
-    `MOST_TRIALS` usable trials, `thinned` chooses that many: half are the best trials, half are drawn
-    at random from the rest.
+    Trials that failed, are running or waiting, or have a value that is not finite, are left out. A
+    pruned trial gets the value that `final_values` estimates. It is left out if there is no estimate,
+    or if a parameter that all complete trials share is missing or has another range. A study with fewer
+    than two usable trials is left out. Of a study with more than `MOST_TRIALS` usable trials, `thinned`
+    chooses that many: half are the best trials, half are drawn at random from the rest.
     """
     if isinstance(studies, Study) or not isinstance(studies, Iterable):
         raise SettingError(
             f"meta_studies is a {type(studies).__name__}; give a list of Optuna studies."
         )
-    tasks, directions, fingerprints = [], [], []
+    tasks, directions, fingerprints, pruned = [], [], [], []
     left_out: Counter[str] = Counter()
     names: Counter[str] = Counter()
     for study in studies:
         direction, trials = _open(study)
+        values = values_of(trials, direction)
+        # Only complete trials decide: one pruned before its last parameter must not remove it from all.
+        space = optuna.search_space.intersection_search_space([t for t in trials if _has_value(t)])
         usable = [
             trial
             for trial in trials
-            if (reason := _refused(trial)) is None or left_out.update([reason])
+            if (reason := _unusable(trial, values, space)) is None or left_out.update([reason])
         ]
-        space = optuna.search_space.intersection_search_space(usable)
         if len(usable) < 2 or not space:
             left_out["in studies with fewer than 2 usable trials"] += len(usable)
             continue
-        y = values_of(usable, direction)
+        y = [values[trial.number] for trial in usable]
         kept = thinned(y)
         left_out[f"beyond the {MOST_TRIALS} kept of one study"] += len(usable) - len(kept)
         name = study.study_name
@@ -98,28 +106,41 @@ def read_studies(studies: Iterable[Study]) -> PastStudies:
         tasks.append(PastTask(name, space, [usable[i].params for i in kept], [y[i] for i in kept]))
         directions.append(direction)
         fingerprints.append(_fingerprint(study, trials))
-    return PastStudies(tuple(tasks), tuple(directions), tuple(fingerprints), +left_out)
+        pruned.append(sum(usable[i].state == TrialState.PRUNED for i in kept))
+    return PastStudies(tuple(tasks), tuple(directions), tuple(fingerprints), tuple(pruned), +left_out)
 
 
 def negated(study: Study) -> Study:
-    """A copy in memory of the usable trials: the other direction, all values with the other sign."""
+    """A copy in memory for the other direction: all values, intermediate ones too, change their sign.
+
+    It has the complete trials with a usable value and the pruned trials.
+    """
     direction, trials = _open(study)
     other = StudyDirection.MINIMIZE if direction == StudyDirection.MAXIMIZE else StudyDirection.MAXIMIZE
     copy = optuna.create_study(study_name=study.study_name, direction=other)
     copy.add_trials(
         optuna.trial.create_trial(
-            params=trial.params, distributions=trial.distributions, value=-float(trial.value or 0.0)
+            state=trial.state,
+            params=trial.params,
+            distributions=trial.distributions,
+            value=None if trial.value is None else -trial.value,
+            intermediate_values={step: -v for step, v in trial.intermediate_values.items()},
         )
         for trial in trials
-        if _refused(trial) is None
+        if trial.state == TrialState.PRUNED or _has_value(trial)
     )
     return copy
 
 
-def values_of(trials: Iterable[FrozenTrial], direction: StudyDirection) -> list[float]:
-    """The values of finished trials so that larger is better: a minimized objective is negated."""
+def values_of(trials: Sequence[FrozenTrial], direction: StudyDirection) -> dict[int, float]:
+    """The values of the trials of a study by trial number, so that larger is better.
+
+    A minimized objective is negated. The values of pruned trials are estimates. Trials that have no
+    value and none that can be estimated are not in the result.
+    """
     sign = 1.0 if direction == StudyDirection.MAXIMIZE else -1.0
-    return [sign * float(trial.value or 0.0) for trial in trials]
+    complete = {t.number: sign * float(t.value or 0.0) for t in trials if _has_value(t)}
+    return complete | final_values(trials, complete, sign)
 
 
 def _open(study: Study) -> tuple[StudyDirection, list[FrozenTrial]]:
@@ -143,12 +164,24 @@ def _open(study: Study) -> tuple[StudyDirection, list[FrozenTrial]]:
         return study.direction, study.get_trials(deepcopy=False)
 
 
-def _refused(trial: FrozenTrial) -> str | None:
+def _has_value(trial: FrozenTrial) -> bool:
+    """Whether a trial is complete with a finite value whose square float64 can hold."""
+    if trial.state != TrialState.COMPLETE:  # the value of a pruned trial is an intermediate one
+        return False
+    return trial.value is not None and abs(trial.value) <= LARGEST_Y
+
+
+def _unusable(
+    trial: FrozenTrial, values: Mapping[int, float], space: Mapping[str, BaseDistribution]
+) -> str | None:
     """Why a trial cannot be used; None if it can."""
-    if trial.state != TrialState.COMPLETE:
-        return "failed" if trial.state == TrialState.FAIL else trial.state.name.lower()
-    value = trial.value
-    return None if value is not None and abs(value) <= LARGEST_Y else "not finite"
+    if trial.number in values:
+        same = all(trial.distributions.get(name) == space[name] for name in space)
+        return None if same else "pruned with other parameters"
+    if trial.state == TrialState.PRUNED and trial.intermediate_values:
+        return "pruned without complete trials to compare with"
+    names = {TrialState.FAIL: "failed", TrialState.COMPLETE: "not finite"}
+    return names.get(trial.state, trial.state.name.lower())
 
 
 def _fingerprint(study: Study, trials: Sequence[FrozenTrial]) -> tuple[str, str]:

@@ -53,6 +53,9 @@ class ScaMLSampler(BaseSampler):
     `search_space` or from the past studies. The parameters of a past study may differ from the new
     ones, and so may their ranges, scales and choices: `matching` says how each study was mapped.
 
+    Pruned trials, of past studies and of the new one, are used with an estimated value: the final value
+    that complete trials with such an intermediate value reached, at most their median.
+
     Args:
         meta_studies: Past studies with the same direction, from any storage.
         prior: A fitted prior with its space, as `scaml.load` returns it, instead of `meta_studies`.
