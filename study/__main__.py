@@ -18,6 +18,7 @@ from study.commands.plateau import plateau
 from study.commands.plot import plot
 from study.commands.rename_settings import rename_settings
 from study.commands.shared import COMMAND
+from study.commands.twin import twin
 
 __all__ = ["app", "main"]
 
@@ -36,6 +37,7 @@ for _command, _example in (
     (plot, "plot results --figure hpo"),
     (ablate, "ablate svm --methods sqrt-beta=1 --out choices"),
     (calibrate, "calibrate svm --methods scaml gpbo --runs 2"),
+    (twin, "twin one-good-99 --methods scaml scaml-shared --runs 4 --out twin.parquet"),
     (plateau, "plateau --studies 8 --only table --out plateau.json"),
     (build_table, "build-table svm --jobs 2 --out tables"),
     (compact, "compact results"),

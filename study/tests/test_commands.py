@@ -96,6 +96,17 @@ def test_calibrate_tells_and_writes(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert len(json.loads(capsys.readouterr().out)) == 9
 
 
+def test_twin_tells_and_writes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["twin", "--runs", "1", "--evaluations", "2", "--out", "twin.parquet", "-q"]
+    assert main(words) == 0
+    assert "one-good" in capsys.readouterr().out
+    assert len(pd.read_parquet(tmp_path / "twin.parquet")) == 3
+    assert main([*words, "--methods", "scaml", "scaml-paper", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [row["method"] for row in found] == ["scaml", "scaml-paper"]
+    assert found[0]["until"] is None  # JSON has no infinity
+
+
 def test_plateau_tells_and_writes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["plateau", "--studies", "1", "--evaluations", "2", "--only", "table needle"]
     assert main([*words, "--out", "p.json", "-q"]) == 0
@@ -152,6 +163,8 @@ def test_settings_are_shown_before_they_are_renamed(
         ("calibrate branin", "'branin' is no table"),
         ("calibrate svm --methods random", "'random' predicts nothing"),
         ("calibrate svm --out nowhere/c.csv", "'nowhere/c.csv', in no folder"),
+        ("twin related --out t.parquet", "'related' has no single good past task"),
+        ("twin", "There is no folder 'results'"),
         ("plateau --only tables", "No variant has the words 'tables'"),
         ("plateau --studies 0", "The number of studies is 0"),
         ("plateau --out nowhere/p.json", "There is no folder 'nowhere'"),
