@@ -7,7 +7,7 @@ export OMP_NUM_THREADS := 1
 export OPENBLAS_NUM_THREADS := 1
 export MKL_NUM_THREADS := 1
 
-.PHONY: help demo test mutants lint format docs speed sampler-speed spaces transfer methods-speed study choices clean
+.PHONY: help demo test mutants lint format docs speed sampler-speed spaces transfer methods-speed study choices more-past twin plateau clean
 
 help: ## Show this list.
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -67,13 +67,24 @@ study: $(READY) ## The paper's study into results/ (many hours; continues where 
 choices: $(READY) ## The evidence behind the defaults into results/choices and results/coverage.csv (hours; continues where it was stopped).
 	$(BIN)/python -m study ablate svm lr rf xgb mlp fcnet-slice fcnet-protein fcnet-naval fcnet-parkinsons branin hartmann3 hartmann6 --jobs 2 --out results/choices
 	$(BIN)/python -m study ablate svm lr rf xgb mlp fcnet-slice fcnet-protein fcnet-naval fcnet-parkinsons branin hartmann3 hartmann6 --methods sqrt-beta=2+residual=paper sqrt-beta=2+weights=normal sqrt-beta=2+residual=paper+weights=normal acquisition=nei+kernel=matern52 gpbo-nei --jobs 2 --out results/choices
-	$(BIN)/python -m study ablate related unrelated mirrored shifted one-good outliers units noisy three-points --methods sqrt-beta=2 acquisition=logei acquisition=lognei acquisition=nei+kernel=matern52 residual=paper gpbo-nei --jobs 2 --out results/choices
+	$(BIN)/python -m study ablate related unrelated mirrored shifted one-good outliers units noisy three-points one-flipped seven-good two-groups one-good-99 --methods sqrt-beta=2 acquisition=logei acquisition=lognei acquisition=nei+kernel=matern52 residual=paper gpbo-nei --jobs 2 --out results/choices
 	$(BIN)/python -m study ablate unrelated --methods sqrt-beta=2 acquisition=logei acquisition=lognei residual=paper gpbo-nei sqrt-beta=1 acquisition=schedule kernel=matern52 acquisition=nei+kernel=matern52 --runs 64 --jobs 2 --out results/choices
 	$(BIN)/python -m study ablate one-good --methods gpbo-nei --runs 64 --jobs 2 --out results/choices
+	$(BIN)/scaml bench run related unrelated mirrored shifted one-good outliers units noisy three-points one-flipped seven-good two-groups one-good-99 --methods scaml gpbo-nei scaml-shared --runs 64 --jobs 2 --out results/choices
 	$(BIN)/python -m study plot results/choices --figure choices --out results/figures
 	$(BIN)/python -m study calibrate --jobs 2 --out results/coverage.csv
 	$(BIN)/python -m study compact results/choices --digits 2
 	$(BIN)/python -m study compact results
+
+more-past: $(READY) ## Regret over the number of past tasks into results/more-past (hours; continues where it was stopped).
+	$(BIN)/python -m study more-past --jobs 2 --out results/more-past
+	$(BIN)/python -m study compact results/more-past --digits 2
+
+twin: $(READY) ## How soon the one good past task is found; writes results/twin.parquet.
+	$(BIN)/python -m study twin one-good one-good-99 --jobs 2 --out results/twin.parquet
+
+plateau: $(READY) ## Count exceptions in 200 studies of a flat task; writes results/plateau.json.
+	$(BIN)/python -m study plateau --jobs 2 --out results/plateau.json
 
 clean: ## Remove everything that make has made.
 	rm -rf .venv scaml-demo build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

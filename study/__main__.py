@@ -13,11 +13,13 @@ from study.commands.ablate import ablate
 from study.commands.build_table import build_table
 from study.commands.calibrate import calibrate
 from study.commands.compact import compact
+from study.commands.more_past import more_past
 from study.commands.paper import paper
 from study.commands.plateau import plateau
 from study.commands.plot import plot
 from study.commands.rename_settings import rename_settings
 from study.commands.shared import COMMAND
+from study.commands.twin import twin
 
 __all__ = ["app", "main"]
 
@@ -36,6 +38,8 @@ for _command, _example in (
     (plot, "plot results --figure hpo"),
     (ablate, "ablate svm --methods sqrt-beta=1 --out choices"),
     (calibrate, "calibrate svm --methods scaml gpbo --runs 2"),
+    (more_past, "more-past svm two-groups --methods scaml scaml-shared --runs 4 --out more-past"),
+    (twin, "twin one-good-99 --methods scaml scaml-shared --runs 4 --out twin.parquet"),
     (plateau, "plateau --studies 8 --only table --out plateau.json"),
     (build_table, "build-table svm --jobs 2 --out tables"),
     (compact, "compact results"),

@@ -16,6 +16,7 @@ from scaml.bench.safety import SAFETY
 from scaml.errors import SettingError
 
 __all__ = [
+    "cumulative",
     "family_of",
     "geometric_mean",
     "geometric_mean_error",
@@ -50,6 +51,21 @@ def kind_of(problem: str) -> str:
     return "tables"
 
 
+def cumulative(frame: pd.DataFrame, evaluations: int | None = None) -> pd.Series[float]:
+    """The cumulative regret by setting (problem, M, N_m), run and method.
+
+    Args:
+        frame: The results, one row per evaluation.
+        evaluations: The number of evaluations of each run that count; None for all.
+    """
+    if evaluations is not None:
+        frame = frame[frame["step"] <= evaluations]
+    unit = frame["span"].fillna(1.0).replace(0.0, 1.0)
+    regrets = frame.assign(regret=frame["regret"] / unit)
+    sums: pd.Series[float] = regrets.groupby([*_SETTING, "run", "method"])["regret"].sum()
+    return sums
+
+
 def ratios(frame: pd.DataFrame, reference: str, evaluations: int | None = None) -> pd.DataFrame:
     """Ratios to the reference: one row per method, one column per setting (problem, M, N_m).
 
@@ -75,11 +91,7 @@ def _compared(
     evaluations: int | None,
     compare: Callable[[pd.Series[float], pd.Series[float]], float],
 ) -> pd.DataFrame:
-    if evaluations is not None:
-        frame = frame[frame["step"] <= evaluations]
-    unit = frame["span"].fillna(1.0).replace(0.0, 1.0)
-    regrets = frame.assign(regret=frame["regret"] / unit)
-    sums = regrets.groupby([*_SETTING, "run", "method"])["regret"].sum().unstack("method")
+    sums = cumulative(frame, evaluations).unstack("method")
     if reference not in sums:
         raise SettingError(
             f"The results have no method {reference!r}; compare with one of {', '.join(sums)}."

@@ -96,6 +96,35 @@ def test_calibrate_tells_and_writes(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert len(json.loads(capsys.readouterr().out)) == 9
 
 
+def test_more_past_runs_tabulates_and_continues(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["more-past", "fcnet-slice", "--evaluations", "2", "--out", "more", "-q"]
+    assert main([*words, "--methods", "gpbo", "--runs", "1"]) == 0
+    assert "fcnet-slice, gpbo: cumulative regret" in capsys.readouterr().out
+    before = {path: path.stat().st_mtime_ns for path in tmp_path.glob("more/*/*.parquet")}
+    assert len(before) == 2
+    assert main([*words, "--methods", "gpbo", "--runs", "1", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [row["meta_tasks"] for row in found] == [2, 3]
+    assert found[0]["change"] is None
+    assert found[1]["change"] == 0.0  # a plain GP does not look at the past
+    assert {path: path.stat().st_mtime_ns for path in before} == before
+    assert main([*words, "--methods", "gpbo", "--runs", "2"]) == 0
+    assert "within one error" in capsys.readouterr().out
+
+
+def test_twin_tells_and_writes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["twin", "--runs", "1", "--evaluations", "2", "--out", "twin.parquet", "-q"]
+    assert main(words) == 0
+    assert "one-good" in capsys.readouterr().out
+    assert len(pd.read_parquet(tmp_path / "twin.parquet")) == 3
+    assert main([*words, "--methods", "scaml", "scaml-paper", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [row["method"] for row in found] == ["scaml", "scaml-paper"]
+    assert found[0]["until"] is None  # JSON has no infinity
+
+
 def test_plateau_tells_and_writes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["plateau", "--studies", "1", "--evaluations", "2", "--only", "table needle"]
     assert main([*words, "--out", "p.json", "-q"]) == 0
@@ -152,6 +181,10 @@ def test_settings_are_shown_before_they_are_renamed(
         ("calibrate branin", "'branin' is no table"),
         ("calibrate svm --methods random", "'random' predicts nothing"),
         ("calibrate svm --out nowhere/c.csv", "'nowhere/c.csv', in no folder"),
+        ("more-past svn", "There is no problem 'svn'; did you mean 'svm'?"),
+        ("more-past svm --runs 0", "The number of runs is 0"),
+        ("twin related --out t.parquet", "'related' has no single good past task"),
+        ("twin", "There is no folder 'results'"),
         ("plateau --only tables", "No variant has the words 'tables'"),
         ("plateau --studies 0", "The number of studies is 0"),
         ("plateau --out nowhere/p.json", "There is no folder 'nowhere'"),

@@ -574,6 +574,18 @@ FAULTS: tuple[Fault, ...] = (
         "a * (x2 - b * x1.square() + c * x1 - r)",
     ),
     Fault(
+        "bench/safety.py",
+        "the tasks that are not good come from the same world",
+        "return Wave.draw(np.random.default_rng([_OTHER_WORLD, seed])), _ALIKE",
+        "return world, _ALIKE",
+    ),
+    Fault(
+        "bench/safety.py",
+        "a task that is left out is kept",
+        'sorted(good) if self.others == "left out"',
+        'list(range(drawn)) if self.others == "left out"',
+    ),
+    Fault(
         "bench/single_run.py",
         "regret is of the last point, not of the best",
         "        best = max(best, value)",

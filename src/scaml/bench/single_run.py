@@ -18,12 +18,13 @@ from scaml.bench.shared_fits import timed_meta_fit
 from scaml.methods import MetaPrior
 from scaml.tasks.task import Task
 
-__all__ = ["Row", "SingleRun", "evaluate"]
+__all__ = ["SEEDS_PER_RUN", "Row", "SingleRun", "evaluate"]
 
 Row = dict[str, Any]
 """One evaluation, by the names of the columns of the results."""
 
-_SEEDS_PER_RUN = 10_000  # each evaluation takes one; two runs never share a seed
+SEEDS_PER_RUN = 10_000
+"""Each evaluation takes one; two runs never share a seed."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ def evaluate(run: SingleRun) -> list[Row]:
     task, best, rows = Task.empty(where.d), -math.inf, []
     for i in range(setting.evaluations):
         start = time.process_time()
-        x, weights = _suggest(prior, instance, task, seed=_SEEDS_PER_RUN * run.number + i)
+        x, weights = _suggest(prior, instance, task, seed=SEEDS_PER_RUN * run.number + i)
         seconds = time.process_time() - start
         value = instance.function(x).item()
         best = max(best, value)
