@@ -6,8 +6,6 @@ One exact GP per past task; their weighted sum plus a residual GP is the prior o
 
 from __future__ import annotations
 
-import math
-import torch
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Literal, Self, get_args
 
@@ -21,9 +19,13 @@ from scaml.gp.hyperpriors import TEST_TASK
 from scaml.gp.kernels import KernelName, check_kernel
 from scaml.gp.map_fit import STARTS
 from scaml.gp.task_gps import TaskGPs
+from scaml.gp.units import Units
 from scaml.methods.base import AcquisitionName, check_acquisition, check_sqrt_beta
 from scaml.methods.shared.modular import ModularMethod, ModularPrior
 from scaml.model.algorithm1 import learn_new_task
+from scaml.model.average_gp import AverageGP
+from scaml.model.explanations import Explanations
+from scaml.model.fit_explanations import explain_task
 from scaml.model.hyperparameters import ThetaPriors
 from scaml.model.normalization import (
     Levels,
@@ -101,9 +103,9 @@ class ScaML(ModularMethod["ScaMLPrior"]):
         return SeenPast.clipped(meta) if self.normalization == "clipped" else SeenPast.of(meta)
 
     def prior(self, past: SeenPast, task_gps: TaskGPs) -> ScaMLPrior:
-        return ScaMLPrior(self, past.meta, task_gps, past.levels, self._theta_priors(past, task_gps))
-
-    def _unused(self): ...
+        priors = self._theta_priors(past, task_gps)
+        told = Explanations.of(past.seen, task_gps) if self.weights == "explained" else None
+        return ScaMLPrior(self, past.meta, task_gps, past.levels, priors, told)
 
     def _theta_priors(self, past: SeenPast, task_gps: TaskGPs) -> ThetaPriors:
         """p(θ_t), as far as it is the same for every new task."""
@@ -121,35 +123,30 @@ class ScaMLPrior(ModularPrior):
     method: ScaML
     levels: Levels
     theta_priors: ThetaPriors
+    explanations: Explanations | None = None  # None: one model, all weights learned together
     starts: int = STARTS  # of the search for the test-task's hyperparameters
     tables: TableCache = field(default_factory=TableCache, repr=False)
 
-    def condition(self, task: Task, *, seed: int = 0) -> ScaMLGP:
+    def condition(self, task: Task, *, seed: int = 0) -> ScaMLGP | AverageGP:
         """Learn the weights and the residual GP from the task's data and condition on them."""
         self.check_task(task)
         seed = check_seed(seed)
         with one_thread():
             scaling, priors = self.prepare(task)
-            if self.method.weights == "explained":
+            if self.explanations is not None:
                 return self._average(task, scaling)
             return learn_new_task(self.task_gps, task, scaling, priors, seed=seed, n_starts=self.starts)
 
-    def _average(self, task, scaling):
-        from scaml.model.average_gp import AverageGP
-        from scaml.model.explanations import Explanations
-        import scaml.model.fit_explanations as _fe
-        from scaml.model.fit_explanations import explain_task
-        fe_least = lambda: getattr(_fe, "LEASTP", 0.01)
-        from scaml.gp.units import Units
-        if not hasattr(self, "_ex"):
-            past = self.method.seen(self.meta)
-            object.__setattr__(self, "_ex", Explanations.of(past.seen, self.task_gps))
-        ex = explain_task(self.task_gps, self._ex, task, scaling)
-        lp = ex.log_probability[ex.fitted]
-        lp = torch.log_softmax(lp, 0)
-        keep = [i for i in range(len(lp)) if lp[i] > math.log(fe_least())]
-        members = [ScaMLGP(self.task_gps, task, Units(scaling.offset, ex.factor[i] * scaling.scale), ex.theta[i]) for i in keep]
-        return AverageGP(members, torch.log_softmax(lp[keep], 0), ex, self._ex)
+    def _average(self, task: Task, scaling: Scaling) -> AverageGP:
+        """The average over the explanations that are probable enough to matter."""
+        assert self.explanations is not None
+        found = explain_task(self.task_gps, self.explanations, task, scaling)
+        members = [
+            ScaMLGP(self.task_gps, task, Units(scaling.offset, factor * scaling.scale), theta)
+            for theta, factor in zip(found.theta, found.factor, strict=True)
+        ]
+        verdict = found.verdict(self.explanations, self.names, task.n)
+        return AverageGP(members, found.log_member, verdict)
 
     def prepare(self, task: Task) -> tuple[Scaling, ThetaPriors]:
         """Units of the task and p(θ_t): our level and scale depend on both."""

@@ -25,7 +25,7 @@ from torch import Tensor
 from scaml.gp.hyperpriors import LogScale
 from scaml.gp.task_gps import TaskGPs
 from scaml.model.mutual_evidence import MutualEvidence
-from scaml.model.past_similarity import pooled
+from scaml.model.past_similarity import PastSimilarity, pooled
 from scaml.model.task_groups import Group, groups_of
 from scaml.tasks.meta_data import MetaData
 
@@ -86,32 +86,51 @@ class Explanations:
     def __len__(self) -> int:
         return len(self.items)
 
+    def directions_of(self, item: Explanation) -> Tensor:
+        """v of an explanation, M."""
+        return self.directions[self.items.index(item)]
+
     @classmethod
     def of(cls, meta: MetaData, gps: TaskGPs) -> Explanations:
         """Learn from past tasks, as their GPs see them."""
         every = groups_of(meta, gps)
         groups = _apart_from_all(every, len(meta))
-        mutual = MutualEvidence.of(meta, gps, groups)
-        items, directions = _enumerated(len(meta), groups)
+        alike = PastSimilarity.of(meta, gps)
+        mutual = MutualEvidence.of(meta, gps, groups, alike)
+        items, directions = _enumerated(len(meta), groups, common=mutual.probability["all"] > 0)
         own = pooled(gps.outputscale.log(), _OUTPUTSCALE, _OUTPUTSCALE_SPREAD)
         residual = mutual.residual | {"none": (float(own[0]), float(own[1]))}
+        residual["all"] = (float(alike.residual.mu), float(alike.residual.sigma))
+        usual = (_SHARE, _SHARE_SPREAD)
+        share = {"all": (float(alike.share), float(alike.share_spread)), "none": (0.0, 1.0)}
 
         def column(i: int) -> Tensor:
             return torch.tensor([residual[item.kind][i] for item in items], dtype=torch.float64)
 
+        def shares(i: int) -> Tensor:
+            return torch.tensor([share.get(item.kind, usual)[i] for item in items], dtype=torch.float64)
+
         log_ell = gps.lengthscale[:, : gps.d].log()
-        used = torch.tensor([item.kind != "none" for item in items])
         return cls(
             items,
             directions,
             _log_prior(items, mutual.probability),
-            torch.where(used, _SHARE, 0.0).double(),
-            torch.where(used, _SHARE_SPREAD, 1.0).double(),
+            shares(0),
+            shares(1),
             column(0),
             column(1),
             LogScale(*pooled(log_ell, _LENGTHSCALE, _KERNEL_SPREAD)),
-            LogScale(*pooled(gps.noise.log(), _NOISE, _KERNEL_SPREAD)),
+            _noise_prior(gps),
         )
+
+
+NOISEV = "paper"
+
+
+def _noise_prior(gps: TaskGPs) -> LogScale:
+    if NOISEV == "paper":
+        return LogScale(torch.tensor(-8.0, dtype=torch.float64), torch.tensor(2.0, dtype=torch.float64))
+    return LogScale(*pooled(gps.noise.log(), _NOISE, _KERNEL_SPREAD))
 
 
 def _apart_from_all(groups: Sequence[Group], tasks: int) -> list[Group]:
@@ -119,7 +138,9 @@ def _apart_from_all(groups: Sequence[Group], tasks: int) -> list[Group]:
     return [g for g in groups if len(g.tasks) < tasks or min(g.signs) < 0]
 
 
-def _enumerated(tasks: int, groups: Sequence[Group]) -> tuple[tuple[Explanation, ...], Tensor]:
+def _enumerated(
+    tasks: int, groups: Sequence[Group], *, common: bool
+) -> tuple[tuple[Explanation, ...], Tensor]:
     items = [Explanation("none")]
     directions = [torch.zeros(tasks, dtype=torch.float64)]
 
@@ -130,7 +151,7 @@ def _enumerated(tasks: int, groups: Sequence[Group]) -> tuple[tuple[Explanation,
             items.append(Explanation(kind, tuple(members), mirrored))
             directions.append(-v if mirrored else v)
 
-    if tasks > 1:
+    if common:
         add("all", range(tasks), [1] * tasks)
     for group in groups:
         add("group", group.tasks, group.signs)

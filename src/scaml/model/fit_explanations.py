@@ -8,13 +8,13 @@ probabilities. The cost of a fit does not depend on M.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
 from scaml.errors import FitError
-from scaml.gp.kernels import KernelName
 from scaml.gp.minimize import minimize
 from scaml.gp.task_gps import TaskGPs
 from scaml.model.evidence import Problem, log_evidence
@@ -22,61 +22,82 @@ from scaml.model.explanations import Explanations
 from scaml.model.hyperparameters import Hyperparameters
 from scaml.model.normalization import Scaling
 from scaml.model.screening import data_scale, screen
+from scaml.model.verdict import ProbableExplanation, Verdict
 from scaml.tasks.task import Task
 
-__all__ = ["Explained", "explain_task"]
+__all__ = ["LEAST_PROBABLE", "Explained", "explain_task"]
 
 _FITTED_TASKS, _FITTED_GROUPS = 4, 3
+LEAST_PROBABLE = 0.01
+"""Less probable explanations are no members of the average."""
 _MOST_NOISE = 0.1  # variance at which explanations are screened, in units of the data's
 _SAME_BASIN = 0.1  # in prior standard deviations
 
 
 @dataclass(frozen=True, eq=False)
 class Explained:
-    """Posterior probabilities of all explanations, and θ_t of the fitted ones.
+    """Posterior probabilities of all explanations, and θ_t of those that matter.
 
     Args:
         log_probability: E, of all explanations; those that were only screened are estimates.
-        fitted: The numbers of the fitted explanations.
-        theta: θ_t of each fitted explanation.
-        factor: e^s of each fitted explanation.
+        log_member: Log probabilities of the members, which add up to 1.
+        theta: θ_t of each member.
+        factor: e^s of each member.
     """
 
     log_probability: Tensor
-    fitted: list[int]
+    log_member: Tensor
     theta: list[Hyperparameters]
     factor: list[Tensor]
 
+    def verdict(self, explanations: Explanations, names: Sequence[str], observations: int) -> Verdict:
+        """In the names of the past tasks."""
+        matters, mirrored = dict.fromkeys(names, 0.0), dict.fromkeys(names, 0.0)
+        told = []
+        for item, p in zip(explanations.items, self.log_probability.exp().tolist(), strict=True):
+            used = tuple(names[m] for m in item.tasks)
+            told.append(ProbableExplanation(item.kind, used, item.mirrored, p))
+            for m in item.tasks:
+                matters[names[m]] += p
+                against = (explanations.directions_of(item)[m] < 0) ^ item.mirrored
+                mirrored[names[m]] += p * bool(against)
+        told.sort(key=lambda one: -one.probability)
+        return Verdict(tuple(told), matters, mirrored, observations)
 
-def explain_task(
-    tasks: TaskGPs, explanations: Explanations, task: Task, scaling: Scaling
-) -> Explained:
-    """Fit the explanations that matter to the task's data."""
-    kernel, prior = tasks.kernel, explanations.log_prior
+
+def explain_task(tasks: TaskGPs, explanations: Explanations, task: Task, scaling: Scaling) -> Explained:
+    """Fit the explanations that matter to the task's data.
+
+    Without data, all tasks are equally probable and none is a member: the members are the past as a
+    whole, the groups and none, or, if one of them has the larger probability, that one alone.
+    """
+    prior = explanations.log_prior
+    every = _problem(tasks, explanations, task, scaling)
     if not task.n:
-        chosen = _always(explanations)
-        problem = _problem(kernel, tasks, explanations, task, scaling, torch.tensor(chosen))
-        xi = torch.zeros_like(problem.center)
-        return Explained(prior, chosen, *_at(problem, xi, explanations, chosen))
-    every = _problem(kernel, tasks, explanations, task, scaling, torch.arange(len(explanations)))
-    screened = _screened(every, explanations)
-    chosen = _chosen(explanations, screened + prior)
-    problem = _only(every, torch.tensor(chosen))
-    xi = _minima(problem)
-    evidence = log_evidence(problem, xi)
-    # What was only screened gets the least correction that a fitted one had.
-    found = screened + (evidence - screened[chosen])[1:].min()
-    found[chosen] = evidence
-    log_probability = torch.log_softmax(found + prior, 0)
-    return Explained(log_probability, chosen, *_at(problem, xi, explanations, chosen))
+        chosen = [int(i) for i in _first(explanations)]
+        found, xi = prior, torch.zeros(len(explanations), every.center.shape[-1], dtype=torch.float64)
+        xi = xi[chosen]
+    else:
+        screened = _screened(every, explanations)
+        chosen = _chosen(explanations, screened + prior)
+        problem = _only(every, torch.tensor(chosen))
+        xi = _minima(problem)
+        evidence = log_evidence(problem, xi)
+        # What was only screened gets the least correction that a fitted one had.
+        evidences = screened + (evidence - screened[chosen])[1:].min() if len(chosen) > 1 else screened
+        evidences[chosen] = evidence
+        found = torch.log_softmax(evidences + prior, 0)
+    member = torch.log_softmax(found[chosen], 0)
+    kept = [i for i, p in enumerate(member.tolist()) if p >= math.log(LEAST_PROBABLE)]
+    rows = [chosen[i] for i in kept]
+    theta, factor = _at(_only(every, torch.tensor(rows)), xi[kept], explanations, rows)
+    return Explained(found, torch.log_softmax(member[kept], 0), theta, factor)
 
 
-def _always(explanations: Explanations) -> list[int]:
-    return [
-        i
-        for i, item in enumerate(explanations.items)
-        if item.kind != "task" and (not item.mirrored or item.kind == "all")
-    ]
+def _first(explanations: Explanations) -> list[int]:
+    """The member before any data: the most probable explanation that is not one task."""
+    apart = [i for i, item in enumerate(explanations.items) if item.kind != "task"]
+    return [max(apart, key=lambda i: float(explanations.log_prior[i]))]
 
 
 def _chosen(explanations: Explanations, score: Tensor) -> list[int]:
@@ -92,35 +113,29 @@ def _chosen(explanations: Explanations, score: Tensor) -> list[int]:
     return sorted(chosen)
 
 
-def _problem(
-    kernel: KernelName,
-    tasks: TaskGPs,
-    explanations: Explanations,
-    task: Task,
-    scaling: Scaling,
-    chosen: Tensor,
-) -> Problem:
+def _problem(tasks: TaskGPs, explanations: Explanations, task: Task, scaling: Scaling) -> Problem:
+    """All explanations of the task."""
     mean, covariance = tasks.posterior(task.X)
-    v = explanations.directions[chosen]
-    E, n, d = len(chosen), task.n, task.d
+    v = explanations.directions
+    E, n, d = len(explanations), task.n, task.d
     one = torch.ones(E, 1, dtype=torch.float64)
     lengthscale, noise = explanations.lengthscale, explanations.noise
     center = [
-        explanations.share[chosen].unsqueeze(-1),
+        explanations.share.unsqueeze(-1),
         0.0 * one,
         lengthscale.mu.expand(E, d),
-        explanations.residual[chosen].unsqueeze(-1),
+        explanations.residual.unsqueeze(-1),
         noise.mu * one,
     ]
     spread = [
-        explanations.share_spread[chosen].unsqueeze(-1),
+        explanations.share_spread.unsqueeze(-1),
         scaling.spread * one,
         lengthscale.sigma.expand(E, d),
-        explanations.residual_spread[chosen].unsqueeze(-1),
+        explanations.residual_spread.unsqueeze(-1),
         noise.sigma * one,
     ]
     return Problem(
-        kernel,
+        tasks.kernel,
         task.X,
         (task.y - scaling.offset) / scaling.scale,
         v @ mean,

@@ -95,9 +95,7 @@ def negative_log_posterior(
         z = shrink.unsqueeze(-1) * z
         level = None if level is None else level * shrink.square()
     residual, X = z - signed @ mean, cache.X.expand(len(x), -1, -1)
-    evaluation = negative_log_likelihood(
-        kernel, theta, X, residual, covariance=covariance, level=level
-    )
+    evaluation = negative_log_likelihood(kernel, theta, X, residual, covariance=covariance, level=level)
     by_weight, by_common = priors.weights.slope(w, c)
     by_weight = w * (evaluation.inner.reshape(-1, n * n) @ cache.covariance.mT) - by_weight
     by_mean = evaluation.alpha @ mean.mT

@@ -23,6 +23,7 @@ from torch import Tensor
 
 from scaml.gp.kernels import correlation, squared_distance
 from scaml.gp.task_gps import TaskGPs
+from scaml.model.past_similarity import PastSimilarity
 from scaml.model.task_groups import Group
 from scaml.tasks.meta_data import MetaData
 
@@ -30,13 +31,19 @@ __all__ = ["KINDS", "LEAST", "Kind", "MutualEvidence"]
 
 Kind = str
 KINDS = ("all", "group", "task", "none")
-LEAST: dict[str, float] = {"all": 0.1, "group": 0.1, "task": 0.2, "none": 0.1}
+LEAST: dict[str, float] = {"all": 0.02, "group": 0.03, "task": 0.2, "none": 0.1}
+_LEAST_OF_A_TASK = 0.005
+LEAST_SHARE = 0.15
 """The least prior probability of each kind."""
 _USUAL = {"all": -1.0, "group": -1.5, "task": -1.5}  # log v of a kind that explains no past task
 _WORTH = 1.0  # tasks that this counts for
 _SPREAD = 0.7  # of log v, at least
+_FEWEST_ROWS = 6
 _TASKS, _ROWS = 32, 64  # that are explained: evenly spaced ones
 _RIDGE = 0.05
+# The grid of c and log v that the evidence is averaged over: a task that explains another one.
+_SHARES = torch.tensor([0.6, 0.75, 0.9, 1.05, 1.2], dtype=torch.float64)
+_RESIDUALS = torch.tensor([-3.0, -2.0, -1.0], dtype=torch.float64)
 _LEAST_RESIDUAL = 1e-3
 _ROUNDS = 50
 
@@ -54,26 +61,28 @@ class MutualEvidence:
     residual: dict[str, tuple[float, float]]
 
     @classmethod
-    def of(cls, meta: MetaData, gps: TaskGPs, groups: Sequence[Group]) -> MutualEvidence:
-        """From past tasks, as their GPs see them, and their groups."""
-        there = [kind for kind in KINDS if kind != "group" or groups]
-        if len(meta) < 2:
-            there = ["task", "none"]
+    def of(
+        cls, meta: MetaData, gps: TaskGPs, groups: Sequence[Group], alike: PastSimilarity
+    ) -> MutualEvidence:
+        """From past tasks, as their GPs see them, their groups, and what they have in common."""
+        there = ["task", "none"]
+        if groups:
+            there.append("group")
+        if len(meta) > 1 and alike.share > LEAST_SHARE:
+            there.append("all")
         rows = []
         if len(meta) > 1:
-            asked = [m for m, task in enumerate(meta) if task.known.all() and task.n > 2]
+            asked = [m for m, task in enumerate(meta) if task.known.all() and task.n >= _FEWEST_ROWS]
             picked = torch.linspace(0, len(asked) - 1, min(_TASKS, len(asked))).round().long()
-            rows = [_explained(asked[i], meta, gps, groups) for i in picked.tolist()]
+            rows = [_explained(asked[i], meta, gps, groups, alike) for i in picked.tolist()]
         evidence = torch.tensor([[row[kind][0] for kind in there] for row in rows], dtype=torch.float64)
         responsibility, share = _em(evidence.view(-1, len(there)), len(there))
-        spare = 1.0 - sum(LEAST[kind] for kind in there)
-        probability = {
-            kind: LEAST[kind] + spare * float(share[i]) if kind in there else 0.0
-            for i, kind in enumerate(there)
-        }
+        least = LEAST | {"task": min(LEAST["task"], _LEAST_OF_A_TASK * len(meta))}
+        spare = 1.0 - sum(least[kind] for kind in there)
+        probability = {kind: least[kind] + spare * float(share[i]) for i, kind in enumerate(there)}
         residual = {}
         for i, kind in enumerate(there):
-            if kind != "none":
+            if kind in ("task", "group"):
                 log_v = torch.tensor([row[kind][1] for row in rows], dtype=torch.float64)
                 residual[kind] = _weighted(log_v, responsibility[:, i], _USUAL[kind])
         return cls({kind: probability.get(kind, 0.0) for kind in KINDS}, residual)
@@ -98,39 +107,60 @@ def _weighted(values: Tensor, weight: Tensor, usual: float) -> tuple[float, floa
 
 
 def _explained(
-    m: int, meta: MetaData, gps: TaskGPs, groups: Sequence[Group]
+    m: int, meta: MetaData, gps: TaskGPs, groups: Sequence[Group], alike: PastSimilarity
 ) -> dict[str, tuple[float, float]]:
     """log evidence and log v of each kind."""
     task = meta[m]
     chosen = torch.linspace(0, task.n - 1, min(_ROWS, task.n), dtype=torch.float64).round().long()
     z = (task.y[chosen] - gps.y_mean[m]) / gps.y_std[m]
     z = z - z.mean()
-    means = gps.mean(task.X[chosen])
+    X = task.X[chosen]
+    means, variances = gps.mean(X), gps.variance(X).mean(-1)
     means = means - means.mean(-1, keepdim=True)
-    n = _independent(gps, m, chosen)
     others = torch.arange(len(meta)) != m
-    explaining = [means[others].mean(0)]
-    mates = [
-        (k, sign) for g in groups if m in g.tasks for k, sign in zip(*g, strict=True) if k != m
-    ]
+    directions = [others / others.sum()]
+    mates = [(k, sign) for g in groups if m in g.tasks for k, sign in zip(*g, strict=True) if k != m]
     if mates:
-        signs = torch.tensor([sign for _, sign in mates], dtype=torch.float64)
-        explaining.append((signs.unsqueeze(-1) * means[[k for k, _ in mates]]).mean(0))
-    a = torch.cat([torch.stack(explaining), means[others]])
-    c = (a @ z) / (a.square().sum(-1) + _RIDGE * len(z))
-    v = (z - c.unsqueeze(-1) * a).square().mean(-1).clamp_min(_LEAST_RESIDUAL)
-    v = v / z.square().mean().clamp_min(_LEAST_RESIDUAL)
-    log_v = v.log().clamp_max(0.0)
-    evidence = -0.5 * n * log_v - 0.5 * math.log1p(n)
-    tasks = evidence[len(explaining) :]
-    best = len(explaining) + int(tasks.argmax())
-    nothing = (-0.5 * math.log1p(n), 0.0)
+        v = torch.zeros(len(meta), dtype=torch.float64)
+        v[[k for k, _ in mates]] = torch.tensor([sign for _, sign in mates], dtype=torch.float64)
+        directions.append(v / len(mates))
+    V = torch.cat([torch.stack(directions), torch.eye(len(meta), dtype=torch.float64)[others]])
+    n = _independent(gps, m, chosen)
+    a, variance = V @ means, V.square() @ variances
+    evidence, log_v = _evidence(z, a, variance, n, _SHARES, _RESIDUALS)
+    around = torch.tensor([-1.0, 0.0, 1.0], dtype=torch.float64)
+    evidence[0] = _evidence(
+        z,
+        a[:1],
+        variance[:1],
+        n,
+        (alike.share + alike.share_spread * around).clamp_min(0.0),
+        alike.residual.mu + alike.residual.sigma * around,
+    )[0][0]
+    tasks = evidence[len(directions) :]
+    best = len(directions) + int(tasks.argmax())
+    nothing = -0.5 * n * float(z.square().mean())
     return {
         "all": (float(evidence[0]), float(log_v[0])),
-        "group": (float(evidence[1]), float(log_v[1])) if mates else nothing,
+        "group": (float(evidence[1]), float(log_v[1])) if mates else (-math.inf, 0.0),
         "task": (float(tasks.logsumexp(0)) - math.log(len(tasks)), float(log_v[best])),
-        "none": (0.0, 0.0),
+        "none": (nothing, 0.0),
     }
+
+
+def _evidence(
+    z: Tensor, a: Tensor, variance: Tensor, n: float, shares: Tensor, residuals: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Log evidences of explaining means, `e x n`, averaged over c and v, and log v by least squares."""
+    c = shares[:, None, None]
+    left = z.square().mean() - 2.0 * c * (a @ z / len(z)) + c.square() * a.square().mean(-1)
+    total = residuals.exp()[:, None] + c.square() * variance
+    density = -0.5 * n * (total.log() + left / total)  # shares x residuals x e
+    share = (a @ z) / (a.square().sum(-1) + _RIDGE * len(z))
+    v = (z - share.unsqueeze(-1) * a).square().mean(-1) - share.square() * variance
+    return density.flatten(0, 1).logsumexp(0) - math.log(density[..., 0].numel()), v.clamp_min(
+        _LEAST_RESIDUAL
+    ).log()
 
 
 def _independent(gps: TaskGPs, m: int, rows: Tensor) -> float:

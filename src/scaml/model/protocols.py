@@ -14,7 +14,14 @@ if TYPE_CHECKING:
     from scaml.model.past_parts import PastParts
     from scaml.model.table_cache import TableCache
 
-__all__ = ["FantasyModel", "LeaveOneOutModel", "MarginalModel", "SumOverPast", "TableModel"]
+__all__ = [
+    "AverageModel",
+    "FantasyModel",
+    "LeaveOneOutModel",
+    "MarginalModel",
+    "SumOverPast",
+    "TableModel",
+]
 
 
 @runtime_checkable
@@ -26,6 +33,17 @@ class MarginalModel(Protocol):
 
         Both are differentiable in X.
         """
+
+
+@runtime_checkable
+class AverageModel(Protocol):
+    """An average of E models, whose `marginal` and `on_table` give one column per member."""
+
+    log_probability: Tensor  # E
+
+    @property
+    def probability(self) -> Tensor:
+        """Probabilities of the members, E."""
 
 
 @runtime_checkable

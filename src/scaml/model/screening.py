@@ -79,9 +79,7 @@ def _log_density(
 ) -> Tensor:
     """log p(y_t), `scales x E`, up to a constant, from the inner products of the whitened columns."""
     shrink = torch.exp(-s).unsqueeze(-1)
-    quadratic = (
-        shrink.square() * gram[:, 0, 0] - 2.0 * sign * shrink * gram[:, 0, 1] + gram[:, 1, 1]
-    )
+    quadratic = shrink.square() * gram[:, 0, 0] - 2.0 * sign * shrink * gram[:, 0, 1] + gram[:, 1, 1]
     along = shrink * gram[:, 0, 2] - sign * gram[:, 1, 2]
     mean = shrink * offsets[0] - sign * offsets[1]
     t, variance = gram[:, 2, 2], level * shrink.square()

@@ -152,7 +152,11 @@ class Shared:
 
 def weight_prior(weights: WeightsName, center: float = 1.0, spread: float = 1.0) -> WeightPrior:
     """A prior by its name; center and spread are those of "shared"."""
-    return Shared(center, spread) if weights in ("shared", "explained") else Independent(signed=weights == "signed")
+    return (
+        Shared(center, spread)
+        if weights in ("shared", "explained")
+        else Independent(signed=weights == "signed")
+    )
 
 
 def check_weights(weights: str) -> None:

@@ -7,6 +7,9 @@ $$\alpha(x) = \log \frac1S \sum_s \sigma(x)\, h\left(\frac{\mu_s(x) - \max f_s(X
 \qquad h(u) = \varphi(u) + u \Phi(u).$$
 
 All draws share K and therefore σ: beyond UCB, a value costs S products of length n_t.
+
+Of an average over explanations e with probabilities $p_e$, the expected gain is the average of the
+members' gains, each over the best value of its own draws: $\log \sum_e p_e \exp \alpha_e(x)$.
 """
 
 from __future__ import annotations
@@ -60,7 +63,10 @@ class NoisyExpectedImprovement(AnalyticAcquisitionFunction):
         self.best_points = X[rows[times.argsort(descending=True, stable=True)]]
 
     def of_moments(self, mean: Tensor, variance: Tensor) -> Tensor:
-        """The values, n, from the means of the fantasies, `n x S`, and their variance, n."""
+        """The values, n, from the means of the fantasies, `n x S`, and their variance, n.
+
+        Of an average over E explanations, they are `n x E x S` and `n x E`.
+        """
         deviation = variance.sqrt()
         u = (mean - self.best) / deviation.unsqueeze(-1)
         if u.ndim == 2:

@@ -7,7 +7,7 @@ from botorch.acquisition import UpperConfidenceBound as BoTorchUCB
 from botorch.models.model import Model
 from torch import Tensor
 
-from scaml.model.protocols import MarginalModel
+from scaml.model.protocols import AverageModel, MarginalModel
 
 __all__ = ["SQRT_BETA", "UpperConfidenceBound"]
 
@@ -29,7 +29,9 @@ class UpperConfidenceBound(BoTorchUCB):
     @property
     def by_moments(self) -> bool:
         """Whether mean and variance at a point are all that a value needs."""
-        return self.posterior_transform is None and not self.model.batch_shape
+        if self.posterior_transform is not None:
+            return False
+        return isinstance(self.model, AverageModel) or not self.model.batch_shape
 
     @property
     def exploration(self) -> float:
@@ -37,15 +39,17 @@ class UpperConfidenceBound(BoTorchUCB):
         return float(float(self.beta) ** 0.5)
 
     def of_moments(self, mean: Tensor, variance: Tensor) -> Tensor:
-        """The values, n, from mean and variance, n each."""
+        """The values, n, from mean and variance, n each, or `n x E` for the members of an average."""
         value: Tensor = mean + (self.beta * variance).sqrt()
-        return value
+        return value @ self.model.probability if isinstance(self.model, AverageModel) else value
 
     def forward(self, X: Tensor) -> Tensor:
-        if hasattr(self.model, "log_probability"):
-            mean, var = self.model.marginal(X)
-            return self.of_moments(mean, var.clamp_min(1e-300)).squeeze(-1)
-        return super().forward(X)
+        """The value, `batch`, at `batch x 1 x d`; of an average, that of its members' values."""
+        if isinstance(self.model, AverageModel) and self.posterior_transform is None:
+            mean, variance = self.model.marginal(X)
+            return self.of_moments(mean, variance.clamp_min(1e-300))
+        value: Tensor = super().forward(X)
+        return value
 
     def _mean_and_sigma(
         self, X: Tensor, compute_sigma: bool = True, min_var: float = 1e-300

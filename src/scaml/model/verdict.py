@@ -1,0 +1,79 @@
+"""`Verdict`: which past tasks the new one is like, in probabilities and in words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from scaml.model.explanations import Kind
+
+__all__ = ["ProbableExplanation", "Verdict"]
+
+_LISTED = 3  # explanations in the one-line form
+_WORTH_A_WORD = 0.05  # probability
+
+
+@dataclass(frozen=True)
+class ProbableExplanation:
+    """An explanation of the new task, with its posterior probability.
+
+    Args:
+        kind: "all", the past as a whole; "group", past tasks that are alike; "task", one past task
+            alone; "none", no past task.
+        tasks: The names of the past tasks that it uses.
+        mirrored: Whether the new task is like them with the opposite sign.
+        probability: Its posterior probability.
+    """
+
+    kind: Kind
+    tasks: tuple[str, ...]
+    mirrored: bool
+    probability: float
+
+    def __str__(self) -> str:
+        named = {
+            "all": "all past tasks together",
+            "group": f"a group of {len(self.tasks)} past tasks ({_first(self.tasks)})",
+            "task": f"{self.tasks[0]!r} alone" if self.tasks else "",
+            "none": "no past task",
+        }[self.kind]
+        return f"{named}, mirrored" if self.mirrored else named
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What `model.explain()` returns.
+
+    Args:
+        explanations: All explanations, the most probable first.
+        matters: For every past task, the probability that it matters: that of all explanations in which
+            it is used.
+        mirrored: For every past task, the probability that it is like the new one with the opposite
+            sign.
+        observations: n_t, the observations that it is based on.
+    """
+
+    explanations: tuple[ProbableExplanation, ...]
+    matters: dict[str, float]
+    mirrored: dict[str, float]
+    observations: int
+
+    @property
+    def best(self) -> ProbableExplanation:
+        """The most probable explanation."""
+        return self.explanations[0]
+
+    @property
+    def none(self) -> float:
+        """The probability that no past task is like the new one."""
+        return sum(e.probability for e in self.explanations if e.kind == "none")
+
+    def __str__(self) -> str:
+        told = [e for e in self.explanations[:_LISTED] if e.probability >= _WORTH_A_WORD]
+        shown = "; ".join(f"{e} {e.probability:.0%}" for e in told or self.explanations[:1])
+        count = "1 observation" if self.observations == 1 else f"{self.observations} observations"
+        return f"after {count}, the new task is like: {shown}"
+
+
+def _first(names: tuple[str, ...]) -> str:
+    shown = ", ".join(map(repr, names[:2]))
+    return f"{shown}, ..." if len(names) > 2 else shown
