@@ -21,6 +21,7 @@ from scaml.bench.problems import TableProblem, problem
 from scaml.common.checks import check_integer
 from scaml.common.parallel import each
 from scaml.errors import SettingError
+from scaml.gp.posterior import mean_and_variance
 from scaml.tasks.task import Task
 
 __all__ = ["LEVELS", "OBSERVATIONS", "calibrate", "coverage_error"]
@@ -132,6 +133,7 @@ def _predicted(model: Model, X: Tensor) -> tuple[Tensor, Tensor]:
         posteriors = [
             model.posterior(part.unsqueeze(-2), observation_noise=True) for part in X.split(_AT_ONCE)
         ]
-    mean = torch.cat([posterior.mean.flatten() for posterior in posteriors])
-    variance = torch.cat([posterior.variance.flatten() for posterior in posteriors])
+    found = [mean_and_variance(posterior) for posterior in posteriors]
+    mean = torch.cat([mean.flatten() for mean, _ in found])
+    variance = torch.cat([variance.flatten() for _, variance in found])
     return mean, variance.sqrt()

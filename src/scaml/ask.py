@@ -17,6 +17,7 @@ from torch.quasirandom import SobolEngine
 from scaml.common.checks import check_integer, check_seed
 from scaml.common.parallel import one_thread
 from scaml.errors import SettingError, SpaceError
+from scaml.gp.posterior import mean_and_variance
 from scaml.methods.base import MetaPrior
 from scaml.search.cube import evaluate, maximize_on_cube
 from scaml.search.mixed_space import all_points, maximize_mixed
@@ -157,7 +158,7 @@ def _believed(function: AcquisitionFunction, model: Model, X: Tensor) -> Model:
     if not isinstance(function, AnalyticAcquisitionFunction):
         return model
     with torch.no_grad():
-        return model.condition_on_observations(X, model.posterior(X).mean)
+        return model.condition_on_observations(X, mean_and_variance(model.posterior(X))[0])
 
 
 def _maximizer(

@@ -117,6 +117,7 @@ def test_weights_are_chosen_by_name() -> None:
     for name in ("shared", "positive", "signed"):
         check_weights(name)
     with pytest.raises(
-        SettingError, match=r"^weights is 'negative'; choose 'shared', 'positive' or 'signed'\.$"
+        SettingError,
+        match=r"^weights is 'negative'; choose 'shared', 'positive', 'signed' or 'explained'\.$",
     ):
         check_weights("negative")

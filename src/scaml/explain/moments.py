@@ -7,6 +7,7 @@ from botorch.models.model import Model
 from torch import Tensor
 
 from scaml.common.parallel import one_thread
+from scaml.gp.posterior import mean_and_variance
 
 __all__ = ["BAND", "moments", "predicts_values"]
 
@@ -24,6 +25,7 @@ def moments(model: Model, X: Tensor) -> tuple[Tensor, Tensor]:
     """Posterior mean and standard deviation, n each, at `n x d`, in the units of y."""
     with torch.no_grad(), one_thread():
         posteriors = [model.posterior(part.unsqueeze(-2)) for part in X.split(_AT_ONCE)]
-        mean = torch.cat([posterior.mean.reshape(-1) for posterior in posteriors])
-        variance = torch.cat([posterior.variance.reshape(-1) for posterior in posteriors])
+        found = [mean_and_variance(posterior) for posterior in posteriors]
+        mean = torch.cat([mean.reshape(-1) for mean, _ in found])
+        variance = torch.cat([variance.reshape(-1) for _, variance in found])
     return mean, variance.clamp_min(0.0).sqrt()

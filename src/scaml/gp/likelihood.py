@@ -19,8 +19,8 @@ $$(K + \lambda 1 1^T)^{-1} = K^{-1} - \tau u u^T, \qquad
 \log \det (K + \lambda 1 1^T) = \log \det K + \log(1 + \lambda t),$$
 
 and the mean of r is taken apart first: $r = \bar r 1 + \tilde r$ gives
-$\alpha = K^{-1} \tilde r - \tau u (u^T \tilde r) + \bar r u / (1 + \lambda t)$, whose terms are all of the
-order of the result.
+$\alpha = K^{-1} \tilde r - \tau u (u^T \tilde r) + \bar r u / (1 + \lambda t)$, whose terms are all of
+the order of the result.
 """
 
 from __future__ import annotations
@@ -47,6 +47,13 @@ class Evaluation(NamedTuple):
     alpha: Tensor  # batch x n
     inner: Tensor  # A, batch x n x n
     level: LevelTerms | None = None
+
+    def along(self, z: Tensor) -> Tensor:
+        """α^T z, `batch`, without the cancellation of a large mean of z where the level is unknown."""
+        if self.level is None:
+            return (self.alpha * z).sum(-1)
+        mean = z.mean(-1)
+        return (self.alpha * (z - mean.unsqueeze(-1))).sum(-1) + mean * self.level.alpha
 
 
 class LevelTerms(NamedTuple):

@@ -43,7 +43,8 @@ class MixturePosterior(GaussianMixturePosterior):
     @property
     def variance(self) -> Tensor:
         """Of the replicas, `batch x REPLICAS x q x 1`."""
-        return self._variance
+        variance: Tensor = self._variance
+        return variance
 
 
 def mixture_of(mean: Tensor, covariance: Tensor, probability: Tensor) -> MixturePosterior:

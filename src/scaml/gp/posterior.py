@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from botorch.acquisition.objective import PosteriorTransform
 from botorch.posteriors import GPyTorchPosterior, Posterior
+from botorch.posteriors.fully_bayesian import GaussianMixturePosterior
 from gpytorch.constraints import Positive
 from gpytorch.distributions import MultivariateNormal
 from gpytorch.likelihoods import GaussianLikelihood
@@ -14,7 +15,14 @@ from torch import Tensor
 from scaml.errors import SettingError
 from scaml.gp.units import Units
 
-__all__ = ["LEAST_VARIANCE", "ScaMLPosterior", "check_outputs", "likelihood_of", "posterior_of"]
+__all__ = [
+    "LEAST_VARIANCE",
+    "ScaMLPosterior",
+    "check_outputs",
+    "likelihood_of",
+    "mean_and_variance",
+    "posterior_of",
+]
 
 LEAST_VARIANCE = 1e-12
 """The smallest posterior variance, relative to the prior variance: below it is only rounding error."""
@@ -63,6 +71,13 @@ def posterior_of(
     normal = MultivariateNormal(units.offset + units.scale * mean, to_linear_operator(covariance))
     posterior = ScaMLPosterior(normal)
     return posterior if posterior_transform is None else posterior_transform(posterior=posterior, X=X)
+
+
+def mean_and_variance(posterior: Posterior) -> tuple[Tensor, Tensor]:
+    """Mean and variance, `batch x q x 1` each, of a model or of the mixture that an ensemble is."""
+    if isinstance(posterior, GaussianMixturePosterior):
+        return posterior.mixture_mean, posterior.mixture_variance
+    return posterior.mean, posterior.variance
 
 
 def likelihood_of(variance: Tensor) -> GaussianLikelihood:

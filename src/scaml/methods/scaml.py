@@ -57,8 +57,9 @@ class ScaML(ModularMethod["ScaMLPrior"]):
         kernel: "se", the ARD squared-exponential of the paper, or "matern52".
         normalization: How y_t is brought to the units of the model: "clipped", "learned", "level",
             "pooled", or the paper's "union".
-        weights: "shared" around a common value, "positive" with the paper's Γ(1, 1), or "signed" with
-            N(0, 1).
+        weights: "shared" around a common value, "positive" with the paper's Γ(1, 1), "signed" with
+            N(0, 1), or "explained", an average over explanations: the past as a whole, groups of past
+            tasks, one past task, none (`model.explain()` has their probabilities).
         acquisition: "lognei", noisy expected improvement (UCB before the first observation), or "ucb",
             as in the paper.
         sqrt_beta: √β of UCB; the paper's is 3.
@@ -83,6 +84,11 @@ class ScaML(ModularMethod["ScaMLPrior"]):
         check_weights(self.weights)
         if self.residual not in get_args(ResidualName):
             raise SettingError(f"residual is {self.residual!r}; choose 'past' or 'paper'.")
+        if self.weights == "explained" and self.residual == "paper":
+            raise SettingError(
+                "residual is 'paper', but with weights='explained' every explanation learns the prior "
+                "of its residual from the past; choose residual='past'."
+            )
         check_acquisition(self.acquisition)
         check_sqrt_beta(self.sqrt_beta)
 
@@ -109,7 +115,7 @@ class ScaML(ModularMethod["ScaMLPrior"]):
 
     def _theta_priors(self, past: SeenPast, task_gps: TaskGPs) -> ThetaPriors:
         """p(θ_t), as far as it is the same for every new task."""
-        if self.residual == "paper":
+        if self.residual == "paper" or self.weights == "explained":
             return ThetaPriors(weight_prior(self.weights), TEST_TASK)
         alike = PastSimilarity.of(past.seen, task_gps)
         share = float(alike.share), float(alike.share_spread)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import torch
 from torch import Tensor
 
 from scaml.model.past_parts import PastParts
@@ -40,5 +41,5 @@ class AverageParts(PastParts):
 
     def _average(self, parts: Sequence[Tensor]) -> Tensor:
         assert self.probability is not None
-        total: Tensor = sum(p * part for p, part in zip(self.probability, parts, strict=True))  # type: ignore[assignment]
-        return total
+        average: Tensor = torch.tensordot(self.probability, torch.stack(list(parts)), dims=1)
+        return average

@@ -1,7 +1,7 @@
 r"""The evidence of an explanation: p(y_t | D_1:M, e), its hyperparameters integrated by Laplace.
 
-The hyperparameters are ξ = (c, s, log ℓ, log o, log σ²), each in units of its prior's standard deviation
-around its prior's mean, so that p(ξ) = N(0, I), with c ≥ 0. With
+The hyperparameters are ξ = (c, s, log ℓ, log o, log σ²), each in units of its prior's standard
+deviation around its prior's mean, so that p(ξ) = N(0, I), with c ≥ 0. With
 
 $$f(\xi) = -\log p(y_t \mid D_{1:M}, e, \xi) + \tfrac12 |\xi|^2,$$
 
@@ -24,7 +24,7 @@ from torch import Tensor
 
 from scaml.gp.hyperpriors import KernelPriors
 from scaml.gp.kernels import KernelName
-from scaml.gp.likelihood import Evaluation, negative_log_likelihood, value_alone
+from scaml.gp.likelihood import negative_log_likelihood, value_alone
 
 __all__ = ["Problem", "log_evidence"]
 
@@ -35,7 +35,7 @@ _AT_BOUND = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """The negative log posterior f of E explanations, in standardized units before the scale is learned.
+    """The negative log posterior f of E explanations, in units before the scale is learned.
 
     Args:
         kernel: The residual kernel's name.
@@ -94,7 +94,7 @@ class Problem:
         by_c = c * (found.inner * self.covariance[which]).sum((-2, -1)) - (
             found.alpha * self.mean[which]
         ).sum(-1)
-        by_s = n - _along(found, z)
+        by_s = n - found.along(z)
         if found.level is not None:
             by_s = by_s - 2.0 * found.level.slope
         slope = torch.cat([by_c.unsqueeze(-1), by_s.unsqueeze(-1), found.slope], dim=-1)
@@ -118,14 +118,6 @@ class Problem:
         level = self.level * shrink.square() if self.level else None
         residual = z - c.unsqueeze(-1) * self.mean[which]
         return z, level, residual, c.square()[:, None, None] * self.covariance[which]
-
-
-def _along(found: Evaluation, z: Tensor) -> Tensor:
-    """α^T z, `batch`, without the cancellation of a large mean of z where the level is unknown."""
-    if found.level is None:
-        return (found.alpha * z).sum(-1)
-    mean = z.mean(-1)
-    return (found.alpha * (z - mean.unsqueeze(-1))).sum(-1) + mean * found.level.alpha
 
 
 def log_evidence(problem: Problem, xi: Tensor) -> Tensor:
@@ -152,4 +144,5 @@ def log_evidence(problem: Problem, xi: Tensor) -> Tensor:
     # The prior of c is cut off at 0, and so is its posterior.
     inside = torch.special.log_ndtr((xi[:, 0] - lower[:, 0]) * H[:, 0, 0].clamp_min(1.0).sqrt())
     cut = inside.where(~held[:, 0], 0.0) - torch.special.log_ndtr(-lower[:, 0])
-    return -value + occam + cut
+    evidence: Tensor = -value + occam + cut
+    return evidence

@@ -17,28 +17,27 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import torch
 from torch import Tensor
 
 from scaml.gp.hyperpriors import LogScale
 from scaml.gp.task_gps import TaskGPs
-from scaml.model.mutual_evidence import MutualEvidence
+from scaml.model.mutual_evidence import Kind, MutualEvidence
 from scaml.model.past_similarity import PastSimilarity, pooled
 from scaml.model.task_groups import Group, groups_of
 from scaml.tasks.meta_data import MetaData
 
-__all__ = ["KINDS", "Explanation", "Explanations", "Kind"]
-
-Kind = Literal["all", "group", "task", "none"]
-KINDS: tuple[Kind, ...] = ("all", "group", "task", "none")
+__all__ = ["MIRRORED", "Explanation", "Explanations"]
 
 MIRRORED = 0.05
 """The prior probability that an explanation holds with the opposite sign."""
 # c of a task or a group that is like the new one.
 _SHARE, _SHARE_SPREAD = 0.9, 0.3
-_LENGTHSCALE, _NOISE, _KERNEL_SPREAD = -0.7, -7.0, 0.5
+_LENGTHSCALE, _LENGTHSCALE_SPREAD = -0.7, 0.5
+# Mean and deviation of log σ², as in the paper. The past tasks' own noise is no guide: few points do
+# not determine it, and its most probable value is that of its prior.
+_NOISE = (-8.0, 2.0)
 _OUTPUTSCALE, _OUTPUTSCALE_SPREAD = 0.0, 0.7
 
 
@@ -86,15 +85,10 @@ class Explanations:
     def __len__(self) -> int:
         return len(self.items)
 
-    def directions_of(self, item: Explanation) -> Tensor:
-        """v of an explanation, M."""
-        return self.directions[self.items.index(item)]
-
     @classmethod
     def of(cls, meta: MetaData, gps: TaskGPs) -> Explanations:
         """Learn from past tasks, as their GPs see them."""
-        every = groups_of(meta, gps)
-        groups = _apart_from_all(every, len(meta))
+        groups = _apart_from_all(groups_of(meta, gps), len(meta))
         alike = PastSimilarity.of(meta, gps)
         mutual = MutualEvidence.of(meta, gps, groups, alike)
         items, directions = _enumerated(len(meta), groups, common=mutual.probability["all"] > 0)
@@ -102,35 +96,25 @@ class Explanations:
         residual = mutual.residual | {"none": (float(own[0]), float(own[1]))}
         residual["all"] = (float(alike.residual.mu), float(alike.residual.sigma))
         usual = (_SHARE, _SHARE_SPREAD)
-        share = {"all": (float(alike.share), float(alike.share_spread)), "none": (0.0, 1.0)}
+        share: dict[Kind, tuple[float, float]] = {"group": usual, "task": usual, "none": (0.0, 1.0)}
+        share["all"] = (float(alike.share), float(alike.share_spread))
 
-        def column(i: int) -> Tensor:
-            return torch.tensor([residual[item.kind][i] for item in items], dtype=torch.float64)
-
-        def shares(i: int) -> Tensor:
-            return torch.tensor([share.get(item.kind, usual)[i] for item in items], dtype=torch.float64)
+        def by_kind(values: Mapping[Kind, tuple[float, float]]) -> tuple[Tensor, Tensor]:
+            """Means and deviations of every explanation."""
+            pairs = [values[item.kind] for item in items]
+            mean, deviation = torch.tensor(pairs, dtype=torch.float64).T
+            return mean, deviation
 
         log_ell = gps.lengthscale[:, : gps.d].log()
         return cls(
             items,
             directions,
             _log_prior(items, mutual.probability),
-            shares(0),
-            shares(1),
-            column(0),
-            column(1),
-            LogScale(*pooled(log_ell, _LENGTHSCALE, _KERNEL_SPREAD)),
-            _noise_prior(gps),
+            *by_kind(share),
+            *by_kind(residual),
+            LogScale(*pooled(log_ell, _LENGTHSCALE, _LENGTHSCALE_SPREAD)),
+            LogScale(*torch.tensor(_NOISE, dtype=torch.float64)),
         )
-
-
-NOISEV = "paper"
-
-
-def _noise_prior(gps: TaskGPs) -> LogScale:
-    if NOISEV == "paper":
-        return LogScale(torch.tensor(-8.0, dtype=torch.float64), torch.tensor(2.0, dtype=torch.float64))
-    return LogScale(*pooled(gps.noise.log(), _NOISE, _KERNEL_SPREAD))
 
 
 def _apart_from_all(groups: Sequence[Group], tasks: int) -> list[Group]:
@@ -160,7 +144,7 @@ def _enumerated(
     return tuple(items), torch.stack(directions)
 
 
-def _log_prior(items: Sequence[Explanation], probability: Mapping[str, float]) -> Tensor:
+def _log_prior(items: Sequence[Explanation], probability: Mapping[Kind, float]) -> Tensor:
     counts = Counter(item.kind for item in items if not item.mirrored)
     total = sum(probability[kind] for kind in counts)
     shares = []

@@ -54,13 +54,16 @@ class Explained:
         """In the names of the past tasks."""
         matters, mirrored = dict.fromkeys(names, 0.0), dict.fromkeys(names, 0.0)
         told = []
-        for item, p in zip(explanations.items, self.log_probability.exp().tolist(), strict=True):
+        directions, probabilities = (
+            explanations.directions.tolist(),
+            self.log_probability.exp().tolist(),
+        )
+        for item, v, p in zip(explanations.items, directions, probabilities, strict=True):
             used = tuple(names[m] for m in item.tasks)
             told.append(ProbableExplanation(item.kind, used, item.mirrored, p))
             for m in item.tasks:
                 matters[names[m]] += p
-                against = (explanations.directions_of(item)[m] < 0) ^ item.mirrored
-                mirrored[names[m]] += p * bool(against)
+                mirrored[names[m]] += p * (v[m] < 0)
         told.sort(key=lambda one: -one.probability)
         return Verdict(tuple(told), matters, mirrored, observations)
 
@@ -68,13 +71,13 @@ class Explained:
 def explain_task(tasks: TaskGPs, explanations: Explanations, task: Task, scaling: Scaling) -> Explained:
     """Fit the explanations that matter to the task's data.
 
-    Without data, all tasks are equally probable and none is a member: the members are the past as a
-    whole, the groups and none, or, if one of them has the larger probability, that one alone.
+    Without data, no single task stands out, and the members are the past as a whole, the groups and
+    none.
     """
     prior = explanations.log_prior
     every = _problem(tasks, explanations, task, scaling)
     if not task.n:
-        chosen = [int(i) for i in _first(explanations)]
+        chosen = _first(explanations)
         found, xi = prior, torch.zeros(len(explanations), every.center.shape[-1], dtype=torch.float64)
         xi = xi[chosen]
     else:
@@ -95,9 +98,9 @@ def explain_task(tasks: TaskGPs, explanations: Explanations, task: Task, scaling
 
 
 def _first(explanations: Explanations) -> list[int]:
-    """The member before any data: the most probable explanation that is not one task."""
-    apart = [i for i, item in enumerate(explanations.items) if item.kind != "task"]
-    return [max(apart, key=lambda i: float(explanations.log_prior[i]))]
+    """The members before any data: all but single tasks, of which none stands out yet."""
+    items = enumerate(explanations.items)
+    return [i for i, item in items if item.kind != "task" and not item.mirrored]
 
 
 def _chosen(explanations: Explanations, score: Tensor) -> list[int]:
@@ -175,7 +178,7 @@ def _screened(problem: Problem, explanations: Explanations) -> Tensor:
 
 def _minima(problem: Problem) -> Tensor:
     """ξ* of every explanation: the best of several starts, all in lock step."""
-    E, p = problem.center.shape
+    E = len(problem.center)
     lower, upper = problem.bounds()
     starts = _starts(problem)
     which = torch.arange(E).repeat(len(starts))

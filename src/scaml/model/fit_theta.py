@@ -25,7 +25,7 @@ from torch import Tensor
 
 from scaml.errors import FitError
 from scaml.gp.kernels import KernelName
-from scaml.gp.likelihood import Evaluation, negative_log_likelihood
+from scaml.gp.likelihood import negative_log_likelihood
 from scaml.gp.map_fit import STARTS
 from scaml.gp.minimize import minimize
 from scaml.model.hyperparameters import Coordinates, Hyperparameters, Split, ThetaPriors
@@ -33,7 +33,6 @@ from scaml.model.hyperparameters import Coordinates, Hyperparameters, Split, The
 __all__ = [
     "Cache",
     "MapEstimate",
-    "along",
     "fit_theta",
     "hyperparameters_at",
     "most_probable",
@@ -103,7 +102,7 @@ def negative_log_posterior(
     value = evaluation.value - priors.weights.log_prob(w, c) - priors.kernel.log_prob(theta)
     by_scale = None
     if s is not None:
-        by_scale = n - along(evaluation, z) + s / priors.spread**2
+        by_scale = n - evaluation.along(z) + s / priors.spread**2
         if evaluation.level is not None:
             by_scale = by_scale - 2.0 * evaluation.level.slope
         value = value + n * s
@@ -114,15 +113,6 @@ def negative_log_posterior(
     by_kernel = evaluation.slope - priors.kernel.slope(theta)
     slope = Split(by_weight, None if by_common is None else -by_common, by_scale, by_kernel)
     return value, coordinates.join(slope)
-
-
-def along(evaluation: Evaluation, z: Tensor) -> Tensor:
-    """α^T z, `batch`, without the cancellation of a large mean of z where the level is unknown."""
-    if evaluation.level is None:
-        return (evaluation.alpha * z).sum(-1)
-    mean = z.mean(-1)
-    apart = z - mean.unsqueeze(-1)
-    return (evaluation.alpha * apart).sum(-1) + mean * evaluation.level.alpha
 
 
 def _log_odds_of_mirrored(priors: ThetaPriors) -> float:

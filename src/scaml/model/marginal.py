@@ -7,30 +7,22 @@ $$\mu_t(x) = \sum_m u_m(x)^T b_m + k(x, X_t) \gamma, \qquad
 \sigma_t^2(x) = k_t(x, x) + \sum_m (w_m^2 k_m(x, x) - |u_m(x)|^2) - |L_t^{-1} k(X_t, x)|^2$$
 
 and their gradients cost less than through the general formulas. The level adds β to the mean and
-$\tau g(x)^2$ to the variance (`scaml_gp`). Fantasies, which are several vectors of values at X_t, differ
-in γ and β alone.
+$\tau g(x)^2$ to the variance (`unknown_level`). Fantasies, which are several vectors of values at X_t,
+differ in γ and β alone.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from scaml.gp.kernels import KernelName, correlation, left_factor, right_factor
 from scaml.gp.task_gps import TaskGPs
+from scaml.model.unknown_level import LevelGiven
 
-__all__ = ["LevelGiven", "Marginal"]
-
-
-class LevelGiven(NamedTuple):
-    """The level of the test-task given D_t, and what it needs at a point."""
-
-    mean: Tensor  # β, s
-    variance: Tensor  # τ
-    one: Tensor  # e = L_t^-1 1, n
+__all__ = ["Marginal"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,10 +80,6 @@ class Marginal:
             level=level,
         )
 
-    def observing(self, *, gamma: Tensor, root: Tensor, level: LevelGiven) -> Marginal:
-        """The same model with other values at X_t, or other noise."""
-        return replace(self, gamma=gamma, root=root, level=level)
-
     def __call__(self, X: Tensor, floor: float = 0.0) -> tuple[Tensor, Tensor]:
         """Means, `n x s`, and variance, n, at `n x d`; differentiable.
 
@@ -110,4 +98,4 @@ class Marginal:
         further = covariance @ self.root.mT
         gained = u.square().sum((0, 2)) + further.square().sum(-1)
         variance = (self.scales.sum() - gained).clamp_min(floor)
-        return mean, variance + self.level.variance * (1.0 - further @ self.level.one).square()
+        return mean, variance + self.level.at_points(further)

@@ -45,6 +45,9 @@ class AverageModel(Protocol):
     def probability(self) -> Tensor:
         """Probabilities of the members, E."""
 
+    def marginal(self, X: Tensor) -> tuple[Tensor, Tensor]:
+        """Means and variances of the members, `batch x E` each, at `batch x 1 x d`, in units of y."""
+
 
 @runtime_checkable
 class FantasyModel(Protocol):

@@ -10,15 +10,9 @@ stacked $L_m^{-1} y_m$, the same prior is
 $$m(x) = \phi(x)^T b, \qquad k(x, x') = k_t(x, x') + \sum_m w_m^2 k_m(x, x') - \phi(x)^T \phi(x'),$$
 
 a sum of stationary kernels minus an inner product. Conditioning on D_t (equation 1) appends the
-features $\psi(x) = L_t^{-1} k(X_t, x)$ and changes nothing else. Tasks of weight 0 are left out, which is
-exact.
-
-An unknown level of variance λ would be a constant in k. It can be a million times the rest of k, in
-which K would lose its digits, so it stays outside. With $e = L_t^{-1} 1$ and
-$\tau = \lambda / (1 + \lambda e^T e)$ the level has, given D_t, the variance τ and the mean
-$\beta = \tau e^T L_t^{-1} (z - m(X_t))$; then $\alpha = K^{-1} (z - m(X_t) - \beta 1)$, and the posterior gains
-
-$$\beta \text{ in the mean}, \qquad \tau\, g(x)\, g(x'), \quad g(x) = 1 - \psi(x)^T e, \text{ in the covariance.}$$
+features $\psi(x) = L_t^{-1} k(X_t, x)$ and changes nothing else. Tasks of weight 0 are left out, which
+is exact. An
+unknown level stays outside (`unknown_level`).
 """
 
 from __future__ import annotations
@@ -42,9 +36,10 @@ from scaml.gp.posterior import LEAST_VARIANCE, check_outputs, likelihood_of, pos
 from scaml.gp.task_gps import TaskGPs
 from scaml.gp.units import Units
 from scaml.model.hyperparameters import Hyperparameters
-from scaml.model.marginal import LevelGiven, Marginal
+from scaml.model.marginal import Marginal
 from scaml.model.past_parts import PastParts
 from scaml.model.table_cache import TableCache
+from scaml.model.unknown_level import level_given
 from scaml.tasks.task import Task
 
 __all__ = ["ScaMLGP"]
@@ -115,28 +110,13 @@ class ScaMLGP(GPyTorchModel, FantasizeMixin):
         self._root = inverse_of_lower(L)
         b = self._tasks.targets.flatten()
         residual = (self._y - self.y_offset) / self.y_scale - self._phi @ b
-        self._one = self._root.sum(-1)  # e
-        kept = 1.0 / (1.0 + self.level * self._one.square().sum(-1))
-        self._tau = self.level * kept
-        self._beta = torch.zeros_like(residual[..., 0]) if residual.shape[-1] else residual.sum(-1)
-        if self.level > 0 and residual.shape[-1]:
-            # The mean of the residual is taken apart: it can be large, and α does not see it.
-            mean = residual.mean(-1, keepdim=True)
-            residual = residual - mean
-            along = (self._one * (self._root @ residual.unsqueeze(-1)).squeeze(-1)).sum(-1)
-            self._beta = (1.0 - kept) * mean.squeeze(-1) + self._tau * along
-            residual = residual + (kept * mean.squeeze(-1) - self._tau * along).unsqueeze(-1)
+        self._level, residual = level_given(self._root, residual, self.level)
         whitened = (self._root @ residual.unsqueeze(-1)).squeeze(-1)
         self._gamma = (self._root.mT @ whitened.unsqueeze(-1)).squeeze(-1)  # α
         self._b = b - (self._gamma.unsqueeze(-2) @ self._phi).squeeze(-2)
         if self._marginal is not None:
-            self._marginal = self._marginal.observing(
-                gamma=torch.atleast_2d(self._gamma), root=self._root, level=self._level()
-            )
-
-    def _level(self) -> LevelGiven:
-        """The level given D_t."""
-        return LevelGiven(torch.atleast_1d(self._beta), self._tau, self._one)
+            gamma = torch.atleast_2d(self._gamma)
+            self._marginal = replace(self._marginal, gamma=gamma, root=self._root, level=self._level)
 
     def _features(self, X: Tensor) -> Tensor:
         """φ(x), `batch x q x (active tasks x N)`."""
@@ -161,26 +141,20 @@ class ScaMLGP(GPyTorchModel, FantasizeMixin):
             return mean, variance[:, None, None]
         phi, further, stationary = self._all_features(X)
         mean = (phi @ self._b.unsqueeze(-1) + stationary @ self._gamma.unsqueeze(-1)).squeeze(-1)
-        mean = mean + self._beta.unsqueeze(-1)
-        g = self._unexplained(further)
+        mean, level = mean + self._level.mean.unsqueeze(-1), self._level.covariance(further, further)
         if X.shape[-2] == 1:  # the usual request of an acquisition function needs no q x q product
             gained = phi.square().sum(-1, keepdim=True) + further.square().sum(-1, keepdim=True)
-            variance = (self._scales.sum() - gained).clamp_min(self._floor)
-            return mean, variance + (self._tau[..., None, None] * g.square())
+            return mean, (self._scales.sum() - gained).clamp_min(self._floor) + level
         covariance = self._stationary(X, X) - phi @ phi.mT - further @ further.mT
         variance = covariance.diagonal(dim1=-2, dim2=-1)
         covariance = covariance + torch.diag_embed(variance.clamp_min(self._floor) - variance)
-        return mean, covariance + self._tau[..., None, None] * g @ g.mT
+        return mean, covariance + level
 
     def cross(self, X: Tensor, Z: Tensor) -> Tensor:
         """Posterior covariances, `batch x q x k`, of q and k points, before units."""
         (phi, further, _), (other, more, _) = self._all_features(X), self._all_features(Z)
-        level = self._tau[..., None, None] * self._unexplained(further) @ self._unexplained(more).mT
+        level = self._level.covariance(further, more)
         return self._stationary(X, Z) - phi @ other.mT - further @ more.mT + level
-
-    def _unexplained(self, further: Tensor) -> Tensor:
-        """g(x), `batch x q x 1`, from the features that D_t adds."""
-        return 1.0 - further @ self._one.unsqueeze(-1)
 
     def _all_features(self, X: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """φ(x), the features that D_t adds, and the stationary covariance with X_t."""
@@ -206,7 +180,7 @@ class ScaMLGP(GPyTorchModel, FantasizeMixin):
                     phi=self._phi,
                     gamma=torch.atleast_2d(self._gamma),
                     root=self._root,
-                    level=self._level(),
+                    level=self._level,
                 )
         return self._marginal(X, self._floor)
 
@@ -228,12 +202,16 @@ class ScaMLGP(GPyTorchModel, FantasizeMixin):
         difference of covariances does not.
         """
         noise = self.noise + self._extra_noise
-        u = self._root.mT @ self._one
-        inverse = self._root.mT @ self._root - self._tau * u.unsqueeze(-1) * u
+        inverse = self._inverse_of_K()
         covariance = torch.diag((1.0 + _DRAW_JITTER) * noise) - noise.unsqueeze(-1) * inverse * noise
         L = cholesky(covariance, "the draws")
         mean = self._y - self.y_scale * noise * self._gamma
         return mean + self.y_scale * (nodes @ L.mT)
+
+    def _inverse_of_K(self) -> Tensor:
+        """K^-1, `n x n`, of the observations with the level in K."""
+        u = self._root.mT @ self._level.one
+        return self._root.mT @ self._root - self._level.variance * u.unsqueeze(-1) * u
 
     def revealed(self, values: Tensor) -> ScaMLGP:
         """The model that knows f at X_t, `S x n` in the units of y: one fantasy per row."""
@@ -262,13 +240,13 @@ class ScaMLGP(GPyTorchModel, FantasizeMixin):
             kept = w[active].square()
             cross = cross + torch.stack([kept @ row[active] for row in rows.covariance(self._X)])
         mean = (w @ rows.mean).unsqueeze(-1) + cross.mT @ torch.atleast_2d(self._gamma).mT
-        mean = mean + torch.atleast_1d(self._beta)
+        mean = mean + self._level.mean
         if not self.batch_shape:
             mean = mean.squeeze(-1)
         prior = w.square() @ rows.variance + self.outputscale
         further = self._root @ cross
         variance = (prior - further.square().sum(0)).clamp_min(self._floor)
-        variance = variance + self._tau * (1.0 - self._one @ further).square()
+        variance = variance + self._level.at_points(further.mT)
         return self.y_offset + self.y_scale * mean, self.y_scale.square() * variance
 
     def past_parts(self) -> PastParts | None:
@@ -295,8 +273,7 @@ class ScaMLGP(GPyTorchModel, FantasizeMixin):
         it, and $\alpha = K^{-1} (z - m(X_t))$: mean $z_j - \alpha_j / [K^{-1}]_{jj}$, variance
         $1 / [K^{-1}]_{jj}$.
         """
-        u = self._root.mT @ self._one
-        precision = self._root.square().sum(0) - self._tau * u.square()
+        precision = self._inverse_of_K().diagonal()
         mean = self._y - self.y_scale * self._gamma / precision
         return mean, self.y_scale * precision.rsqrt()
 

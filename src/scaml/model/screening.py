@@ -1,8 +1,8 @@
 r"""A rough evidence of every explanation, at the cost of a few factorizations per past task.
 
 Lengthscales and noise are those of a GP without a past, c is at the mean of its prior. A short grid of
-residual variances o and a long one of scales s are averaged over. With $K = L L^T$ for a value of o, all
-scales and both signs follow from the inner products of $L^{-1} (\tilde z, \tilde a_e, 1)$, tildes for
+residual variances o and a long one of scales s are averaged over. With $K = L L^T$ for a value of o,
+all scales and both signs follow from the inner products of $L^{-1} (\tilde z, \tilde a_e, 1)$, tildes for
 means taken apart: $r = e^{-s} z \mp c\, a_e$ is linear in them.
 """
 

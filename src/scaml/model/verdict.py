@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from scaml.model.explanations import Kind
+from scaml.model.mutual_evidence import Kind
 
 __all__ = ["ProbableExplanation", "Verdict"]
 

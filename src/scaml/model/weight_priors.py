@@ -151,15 +151,18 @@ class Shared:
 
 
 def weight_prior(weights: WeightsName, center: float = 1.0, spread: float = 1.0) -> WeightPrior:
-    """A prior by its name; center and spread are those of "shared"."""
-    return (
-        Shared(center, spread)
-        if weights in ("shared", "explained")
-        else Independent(signed=weights == "signed")
-    )
+    """A prior by its name; center and spread are those of "shared".
+
+    "explained" is no density of M weights: `explanations` has its prior.
+    """
+    if weights in ("shared", "explained"):
+        return Shared(center, spread)
+    return Independent(signed=weights == "signed")
 
 
 def check_weights(weights: str) -> None:
     """Refuse an unknown prior of the weights."""
     if weights not in get_args(WeightsName):
-        raise SettingError(f"weights is {weights!r}; choose 'shared', 'positive' or 'signed'.")
+        raise SettingError(
+            f"weights is {weights!r}; choose 'shared', 'positive', 'signed' or 'explained'."
+        )
