@@ -102,8 +102,8 @@ def test_a_coordinate_without_spread_stays_at_its_center(
 
 @each_kernel
 def test_a_huge_level_keeps_its_digits(kernel: KernelName) -> None:
-    """λ = 1e10 and data that are a hundred thousand deviations away from zero."""
-    problem = problem_of(kernel, 5, 1, level=1e10, offset=1e5)
+    """λ = 1e16 and data that are a hundred million deviations away from zero."""
+    problem = problem_of(kernel, 5, 1, level=1e16, offset=1e8)
     xi, which = some_xi(problem, 1)
     value, slope = problem(xi, which)
     alone = problem.value(xi, which)
