@@ -215,7 +215,8 @@ def test_a_batch_is_its_members_one_by_one(kernel: KernelName, extra: bool) -> N
     together = case.evaluate()
     for i in range(4):
         alone = case.member(i).evaluate()
-        for ours, theirs in zip(together, alone, strict=True):
+        assert together.level is alone.level is None
+        for ours, theirs in zip(together[:4], alone[:4], strict=True):
             torch.testing.assert_close(ours[i : i + 1], theirs, rtol=1e-12, atol=1e-12)
 
 
