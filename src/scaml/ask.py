@@ -18,6 +18,7 @@ from scaml.common.checks import check_integer, check_seed
 from scaml.common.parallel import one_thread
 from scaml.errors import SettingError, SpaceError
 from scaml.methods.base import MetaPrior
+from scaml.model.protocols import AverageModel
 from scaml.search.cube import evaluate, maximize_on_cube
 from scaml.search.mixed_space import all_points, maximize_mixed
 from scaml.search.protocols import Explores, HasBestPoints, OfMoments
@@ -156,6 +157,8 @@ def _believed(function: AcquisitionFunction, model: Model, X: Tensor) -> Model:
     """
     if not isinstance(function, AnalyticAcquisitionFunction):
         return model
+    if isinstance(model, AverageModel):
+        return model.believing(X)
     with torch.no_grad():
         return model.condition_on_observations(X, model.posterior(X).mean)
 

@@ -45,6 +45,9 @@ class AverageModel(Protocol):
     def probability(self) -> Tensor:
         """Probabilities of the members, E."""
 
+    def believing(self, X: Tensor) -> Self:
+        """The model each of whose members has observed its own mean at `k x d`."""
+
 
 @runtime_checkable
 class FantasyModel(Protocol):
