@@ -59,8 +59,8 @@ class Explained:
             told.append(ProbableExplanation(item.kind, used, item.mirrored, p))
             for m in item.tasks:
                 matters[names[m]] += p
-                against = (explanations.directions_of(item)[m] < 0) ^ item.mirrored
-                mirrored[names[m]] += p * bool(against)
+                # The direction of a mirrored explanation has the opposite sign already.
+                mirrored[names[m]] += p * bool(explanations.directions_of(item)[m] < 0)
         told.sort(key=lambda one: -one.probability)
         return Verdict(tuple(told), matters, mirrored, observations)
 
