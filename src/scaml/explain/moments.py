@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import torch
 from botorch.models.model import Model
+from botorch.posteriors import Posterior
+from botorch.posteriors.fully_bayesian import GaussianMixturePosterior
 from torch import Tensor
 
 from scaml.common.parallel import one_thread
@@ -21,9 +23,20 @@ def predicts_values(model: Model) -> bool:
 
 
 def moments(model: Model, X: Tensor) -> tuple[Tensor, Tensor]:
-    """Posterior mean and standard deviation, n each, at `n x d`, in the units of y."""
+    """Posterior mean and standard deviation, n each, at `n x d`, in the units of y.
+
+    Of an ensemble, those of the mixture of its members.
+    """
     with torch.no_grad(), one_thread():
         posteriors = [model.posterior(part.unsqueeze(-2)) for part in X.split(_AT_ONCE)]
-        mean = torch.cat([posterior.mean.reshape(-1) for posterior in posteriors])
-        variance = torch.cat([posterior.variance.reshape(-1) for posterior in posteriors])
+        found = [_mean_and_variance(posterior) for posterior in posteriors]
+        mean, variance = (
+            torch.cat([one.reshape(-1) for one in part]) for part in zip(*found, strict=True)
+        )
     return mean, variance.clamp_min(0.0).sqrt()
+
+
+def _mean_and_variance(posterior: Posterior) -> tuple[Tensor, Tensor]:
+    if isinstance(posterior, GaussianMixturePosterior):
+        return posterior.mixture_mean, posterior.mixture_variance
+    return posterior.mean, posterior.variance
