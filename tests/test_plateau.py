@@ -21,6 +21,7 @@ from scaml import MetaData, ScaML, ScaMLSampler, Space, Task, suggest
 from scaml.gp.kernels import KernelName
 from scaml.methods import ABLR, FSBO, GC3P, GPBO, MTGP, RGPE, RMGPUCB, SGPT, Method, StackGP
 from scaml.methods.base import MetaPrior
+from scaml.model.average_gp import AverageGP
 from tests.oracles import Array
 
 D = 4
@@ -119,6 +120,16 @@ PLATEAUS = st.builds(
 PRIORS = st.builds(
     prior_of, st.sampled_from(KINDS), st.sampled_from(["se", "matern52"]), st.integers(0, 1)
 )
+
+
+def test_the_scale_of_equal_values_is_not_0() -> None:
+    """Each equal value favours a smaller scale, so that 25 of them outweigh its prior."""
+    plateau = Plateau(n=25, distinct=1, scale=0.0, level=0.97, rare=False, seed=0)
+    prior = prior_of("explained", "se", 1)
+    model = prior.condition(plateau.task())
+    assert isinstance(model, AverageGP)
+    assert all(member.y_scale > 1e-12 for member in model.members)
+    check(suggest(prior, plateau.task()), 1)
 
 
 def check(x: Tensor, q: int) -> None:
