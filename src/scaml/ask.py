@@ -19,6 +19,7 @@ from scaml.common.parallel import one_thread
 from scaml.errors import SettingError, SpaceError
 from scaml.gp.posterior import mean_and_variance
 from scaml.methods.base import MetaPrior
+from scaml.model.protocols import AverageModel
 from scaml.search.cube import evaluate, maximize_on_cube
 from scaml.search.mixed_space import all_points, maximize_mixed
 from scaml.search.protocols import Explores, HasBestPoints, OfMoments
@@ -157,6 +158,8 @@ def _believed(function: AcquisitionFunction, model: Model, X: Tensor) -> Model:
     """
     if not isinstance(function, AnalyticAcquisitionFunction):
         return model
+    if isinstance(model, AverageModel):
+        return model.believing(X)
     with torch.no_grad():
         return model.condition_on_observations(X, mean_and_variance(model.posterior(X))[0])
 

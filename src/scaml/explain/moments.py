@@ -22,7 +22,10 @@ def predicts_values(model: Model) -> bool:
 
 
 def moments(model: Model, X: Tensor) -> tuple[Tensor, Tensor]:
-    """Posterior mean and standard deviation, n each, at `n x d`, in the units of y."""
+    """Posterior mean and standard deviation, n each, at `n x d`, in the units of y.
+
+    Of an ensemble, those of the mixture of its members.
+    """
     with torch.no_grad(), one_thread():
         posteriors = [model.posterior(part.unsqueeze(-2)) for part in X.split(_AT_ONCE)]
         found = [mean_and_variance(posterior) for posterior in posteriors]

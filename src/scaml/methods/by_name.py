@@ -27,6 +27,10 @@ _MAKERS: dict[str, tuple[str, Callable[[Any], Method]]] = {
     "scaml-ucb": ("scaml", lambda module: module.ScaML(acquisition="ucb")),
     "scaml-paper": ("scaml", lambda module: module.ScaML.paper()),
     "scaml-shared": ("scaml", lambda module: module.ScaML(**_SHARED)),
+    "scaml-explained": (
+        "scaml",
+        lambda module: module.ScaML(**_SHARED | {"weights": "explained"}),
+    ),
     "gpbo": ("gpbo", lambda module: module.GPBO()),
     "rgpe": ("rgpe", lambda module: module.RGPE()),
     "sgpt": ("sgpt", lambda module: module.SGPT()),
@@ -46,8 +50,8 @@ _MAKERS: dict[str, tuple[str, Callable[[Any], Method]]] = {
 METHOD_NAMES = tuple(_MAKERS)
 """The ten methods by their class names in lower case, and two of them with other settings: `scaml-ucb`
 with the acquisition function UCB, `scaml-paper` with the paper's settings, `scaml-shared` with weights
-near a common value whatever the default is, `gpbo-nei` with noisy expected improvement,
-`gpbo-nei-matern52` with a Matérn kernel as well."""
+near a common value whatever the default is, `scaml-explained` with an average over explanations,
+`gpbo-nei` with noisy expected improvement, `gpbo-nei-matern52` with a Matérn kernel as well."""
 
 
 def method_named(name: str) -> Method:

@@ -120,6 +120,17 @@ class AverageGP(Model):
         members = [member.condition_on_observations(X, Y, noise) for member in self.members]
         return AverageGP(members, log_probability)
 
+    def believing(self, X: Tensor) -> AverageGP:
+        """The model each of whose members has observed its own mean at X; the probabilities stay.
+
+        The mean of the mixture would be news to all members, and most to the confident ones.
+        """
+        with torch.no_grad():
+            members = [
+                member.condition_on_observations(X, member.posterior(X).mean) for member in self.members
+            ]
+        return AverageGP(members, self.log_probability)
+
     def fantasize(
         self, X: Tensor, sampler: MCSampler, observation_noise: Tensor | None = None, **kwargs: Any
     ) -> AverageGP:

@@ -31,6 +31,7 @@ __all__ = ["Problem", "log_evidence"]
 _STEP = 1e-4
 _LEAST_CURVATURE = 0.1  # of a direction of ξ: its prior alone has 1
 _AT_BOUND = 1e-6
+_FARTHEST = 5.0  # bound of |s|, in its prior's standard deviations
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +63,10 @@ class Problem:
         return self.center[which] + self.spread[which] * xi
 
     def bounds(self) -> tuple[Tensor, Tensor]:
-        """Lower and upper bounds of ξ, `E x (d + 4)` each: c ≥ 0, and the bounds of the kernel."""
+        """Lower and upper bounds of ξ, `E x (d + 4)` each: c ≥ 0, |s|, and the bounds of the kernel.
+
+        Values that are all equal would have the scale 0.
+        """
         lower, upper = KernelPriors.bounds(self.X.shape[-1])
         free = torch.tensor([-torch.inf, torch.inf], dtype=torch.float64)
         low = torch.cat([torch.zeros(1, dtype=torch.float64), free[:1], lower])
@@ -70,6 +74,7 @@ class Problem:
         fixed = self.spread == 0
         spread = self.spread.where(~fixed, 1.0)
         below, above = (low - self.center) / spread, (high - self.center) / spread
+        below[:, 1], above[:, 1] = -_FARTHEST, _FARTHEST
         return below.where(~fixed, 0.0).clamp_max(0.0), above.where(~fixed, 0.0).clamp_min(0.0)
 
     def __call__(self, xi: Tensor, which: Tensor) -> tuple[Tensor, Tensor]:

@@ -63,6 +63,7 @@ class Explained:
             told.append(ProbableExplanation(item.kind, used, item.mirrored, p))
             for m in item.tasks:
                 matters[names[m]] += p
+                # The direction of a mirrored explanation has the opposite sign already.
                 mirrored[names[m]] += p * (v[m] < 0)
         told.sort(key=lambda one: -one.probability)
         return Verdict(tuple(told), matters, mirrored, observations)

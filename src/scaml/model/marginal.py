@@ -50,7 +50,6 @@ class Marginal:
         *,
         inverse: Tensor,
         scales: Tensor,
-        b: Tensor,
         phi: Tensor,
         gamma: Tensor,
         root: Tensor,
@@ -67,7 +66,12 @@ class Marginal:
         right = right_factor(points * widths)
         # Queries are 0 in the columns that only past tasks have, so these columns enter |b|² alone.
         right = torch.cat([right[..., : tasks.d], right[..., D:]], dim=-1)
-        linear = torch.cat([b[None], phi]).view(1 + len(X), M, N).permute(1, 2, 0).contiguous()
+        linear = (
+            torch.cat([tasks.targets.flatten()[None], phi])
+            .view(1 + len(X), M, N)
+            .permute(1, 2, 0)
+            .contiguous()
+        )
         return cls(
             kernel=tasks.kernel,
             inverse=inverse.unsqueeze(1),

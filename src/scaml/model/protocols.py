@@ -48,6 +48,9 @@ class AverageModel(Protocol):
     def marginal(self, X: Tensor) -> tuple[Tensor, Tensor]:
         """Means and variances of the members, `batch x E` each, at `batch x 1 x d`, in units of y."""
 
+    def believing(self, X: Tensor) -> Self:
+        """The model each of whose members has observed its own mean at `k x d`."""
+
 
 @runtime_checkable
 class FantasyModel(Protocol):

@@ -176,7 +176,6 @@ class ScaMLGP(GPyTorchModel, FantasizeMixin):
                     self._X,
                     inverse=self._inverse,
                     scales=self._scales,
-                    b=self._tasks.targets.flatten(),
                     phi=self._phi,
                     gamma=torch.atleast_2d(self._gamma),
                     root=self._root,
@@ -202,13 +201,13 @@ class ScaMLGP(GPyTorchModel, FantasizeMixin):
         difference of covariances does not.
         """
         noise = self.noise + self._extra_noise
-        inverse = self._inverse_of_K()
+        inverse = self._precision()
         covariance = torch.diag((1.0 + _DRAW_JITTER) * noise) - noise.unsqueeze(-1) * inverse * noise
         L = cholesky(covariance, "the draws")
         mean = self._y - self.y_scale * noise * self._gamma
         return mean + self.y_scale * (nodes @ L.mT)
 
-    def _inverse_of_K(self) -> Tensor:
+    def _precision(self) -> Tensor:
         """K^-1, `n x n`, of the observations with the level in K."""
         u = self._root.mT @ self._level.one
         return self._root.mT @ self._root - self._level.variance * u.unsqueeze(-1) * u
@@ -267,13 +266,12 @@ class ScaMLGP(GPyTorchModel, FantasizeMixin):
         return ScaMLGP(self.task_gps, nothing, units, self.hyperparameters)
 
     def leave_one_out(self) -> tuple[Tensor, Tensor]:
-        r"""Mean and standard deviation, n each, of every observation given all others, in units of y.
+        r"""Mean and standard deviation, n each, of every observation given the others, in units of y.
 
-        At the hyperparameters of all n observations, with $K = k(X_t, X_t) + \sigma_t^2 I$, the level in
-        it, and $\alpha = K^{-1} (z - m(X_t))$: mean $z_j - \alpha_j / [K^{-1}]_{jj}$, variance
-        $1 / [K^{-1}]_{jj}$.
+        At the hyperparameters of all n observations, with the level in K and α as ever: mean
+        $z_j - \alpha_j / [K^{-1}]_{jj}$, variance $1 / [K^{-1}]_{jj}$.
         """
-        precision = self._inverse_of_K().diagonal()
+        precision = self._precision().diagonal()
         mean = self._y - self.y_scale * self._gamma / precision
         return mean, self.y_scale * precision.rsqrt()
 

@@ -2,8 +2,8 @@ r"""A rough evidence of every explanation, at the cost of a few factorizations p
 
 Lengthscales and noise are those of a GP without a past, c is at the mean of its prior. A short grid of
 residual variances o and a long one of scales s are averaged over. With $K = L L^T$ for a value of o,
-all scales and both signs follow from the inner products of $L^{-1} (\tilde z, \tilde a_e, 1)$, tildes for
-means taken apart: $r = e^{-s} z \mp c\, a_e$ is linear in them.
+all scales and both signs follow from the inner products of $L^{-1} (\tilde z, \tilde a_e, 1)$, tildes
+for means taken apart: $r = e^{-s} z \mp c\, a_e$ is linear in them. The prior of s has mean 0.
 """
 
 from __future__ import annotations
@@ -40,9 +40,10 @@ def screen(problem: Problem, kernel: Tensor) -> tuple[Tensor, Tensor]:
         kernel: (log ℓ, log σ²), d + 1, in the units of s = `data_scale`.
     """
     E, n = problem.mean.shape
-    a, (c, sigma_c) = problem.X * torch.exp(-kernel[:-1]), (problem.center[:, 0], problem.spread[:, 1])
+    a, c = problem.X * torch.exp(-kernel[:-1]), problem.center[:, 0]
+    spread = float(problem.spread[0, 1])
     R = correlation(problem.kernel, squared_distance(a, a))
-    s = data_scale(problem) + (_SCALES if float(sigma_c[0]) else _SCALES[:1] * 0.0)
+    s = data_scale(problem) + (_SCALES if spread else _SCALES[:1] * 0.0)
     past = c.square()[:, None, None] * problem.covariance
     past.diagonal(dim1=-2, dim2=-1).add_(kernel[-1].exp())
     mean_z, mean_a = problem.z.mean(), problem.mean.mean(-1)
@@ -62,8 +63,8 @@ def screen(problem: Problem, kernel: Tensor) -> tuple[Tensor, Tensor]:
         ]
         found.append(torch.where(info == 0, torch.stack(density), -torch.inf) - 0.5 * xi**2)
     values = torch.stack(found)  # residuals x signs x scales x E
-    if float(sigma_c[0]):
-        values = values - 0.5 * (s / sigma_c[0]).square().unsqueeze(-1)
+    if spread:
+        values = values - 0.5 * (s / spread).square().unsqueeze(-1)
     values = torch.logsumexp(values, (0, 2))
     return values[0], values[1]
 

@@ -1,0 +1,80 @@
+"""What past tasks say about explanations: the kinds that they support, and residual variances."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+
+from scaml.bench.safety import SAFETY
+from scaml.gp.task_gps import TaskGPs
+from scaml.model.mutual_evidence import KINDS, MutualEvidence, _em, _evidence
+from scaml.model.past_similarity import PastSimilarity
+from scaml.model.task_groups import groups_of
+from scaml.tasks.meta_data import MetaData
+
+
+def mutual(family: str, seed: int = 0, tasks: int = 8) -> MutualEvidence:
+    meta: MetaData = SAFETY[family].meta_data(tasks, 32, seed)
+    gps = TaskGPs.fit(meta, kernel="se", seed=0, n_jobs=1)
+    groups = [g for g in groups_of(meta, gps) if len(g.tasks) < tasks or min(g.signs) < 0]
+    return MutualEvidence.of(meta, gps, groups, PastSimilarity.of(meta, gps))
+
+
+def test_probabilities_add_up_to_one() -> None:
+    found = mutual("one-flipped").probability
+    assert tuple(found) == KINDS
+    assert sum(found.values()) == pytest.approx(1.0, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("family", "kind"),
+    [("related", "all"), ("unrelated", "none"), ("one-flipped", "group"), ("two-groups", "group")],
+)
+def test_the_past_supports_the_kind_that_made_it(family: str, kind: str) -> None:
+    tasks = 16 if family == "two-groups" else 8
+    for seed in (0, 2):  # the two worlds of seed 1 are alike by chance
+        found = mutual(family, seed, tasks).probability
+        assert max(found, key=lambda name: found[name]) == kind
+
+
+def test_one_task_has_no_whole_and_no_group() -> None:
+    found = mutual("related", tasks=1)
+    assert found.probability["all"] == found.probability["group"] == 0.0
+    assert found.probability["task"] > 0
+
+
+def test_tasks_that_explain_each_other_well_leave_a_small_residual() -> None:
+    close, far = mutual("two-groups", tasks=16).residual["group"], mutual("unrelated").residual["task"]
+    assert close[0] < far[0]
+
+
+def test_the_evidence_is_a_brute_force_average_of_normal_densities() -> None:
+    generator = torch.Generator().manual_seed(0)
+    z = torch.randn(9, generator=generator, dtype=torch.float64)
+    a = torch.randn(2, 9, generator=generator, dtype=torch.float64)
+    variance = torch.tensor([0.1, 0.4], dtype=torch.float64)
+    shares = torch.tensor([0.5, 1.0], dtype=torch.float64)
+    residuals = torch.tensor([-2.0, 0.0, 1.0], dtype=torch.float64)
+    found = _evidence(z, a, variance, float(len(z)), shares, residuals)
+    for e in range(2):
+        densities = []
+        for c in shares.tolist():
+            for log_v in residuals.tolist():
+                total = math.exp(log_v) + c**2 * variance[e].item()
+                normal = torch.distributions.Normal(c * a[e], math.sqrt(total))
+                densities.append(normal.log_prob(z).sum() + 0.5 * len(z) * math.log(2.0 * math.pi))
+        expected = torch.stack(densities).logsumexp(0) - math.log(len(densities))
+        torch.testing.assert_close(found[e], expected)
+
+
+def test_em_finds_the_shares_that_maximize_the_likelihood() -> None:
+    """With many tasks, the one pseudo-task does not count: compare with a fine grid."""
+    generator = torch.Generator().manual_seed(3)
+    evidence = torch.randn(400, 2, generator=generator, dtype=torch.float64) * 3.0
+    _, share = _em(evidence)
+    grid = torch.linspace(0.001, 0.999, 999, dtype=torch.float64)
+    both = torch.stack([grid, 1.0 - grid]).log()
+    likelihood = (evidence.unsqueeze(-1) + both).logsumexp(1).sum(0)
+    assert share[0].item() == pytest.approx(grid[likelihood.argmax()].item(), abs=0.01)
