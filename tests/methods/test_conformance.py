@@ -20,6 +20,10 @@ class TestScaMLOfThePaper(MetaLearnerTestCase):
     method = ScaML.paper()
 
 
+class TestExplainedScaML(MetaLearnerTestCase):
+    method = ScaML(weights="explained")
+
+
 class TestGPBO(MetaLearnerTestCase):
     method = GPBO()
     uses_past = False

@@ -10,6 +10,7 @@ from scaml import ScaML, Task
 from scaml.bench.safety import SAFETY
 from scaml.methods.scaml import ScaMLPrior
 from scaml.model import fit_explanations
+from scaml.model.average_gp import AverageGP
 from scaml.model.evidence import log_evidence
 from scaml.model.fit_explanations import LEAST_PROBABLE, explain_task
 from scaml.tasks.meta_data import MetaData
@@ -77,6 +78,8 @@ def test_screening_finds_the_best_single_task() -> None:
 
 def test_mirrored_tasks_are_told_as_mirrored() -> None:
     prior, task = data("mirrored", 15)
-    verdict = prior.condition(task).explain()  # type: ignore[union-attr]
+    model = prior.condition(task)
+    assert isinstance(model, AverageGP)
+    verdict = model.explain()
     assert verdict.none < 0.5
     assert sum(verdict.mirrored.values()) > 0.5 * sum(verdict.matters.values())

@@ -13,9 +13,11 @@ from torch import Tensor
 if TYPE_CHECKING:
     from scaml.model.past_parts import PastParts
     from scaml.model.table_cache import TableCache
+    from scaml.model.verdict import Verdict
 
 __all__ = [
     "AverageModel",
+    "ExplainedModel",
     "FantasyModel",
     "LeaveOneOutModel",
     "MarginalModel",
@@ -50,6 +52,14 @@ class AverageModel(Protocol):
 
     def believing(self, X: Tensor) -> Self:
         """The model each of whose members has observed its own mean at `k x d`."""
+
+
+@runtime_checkable
+class ExplainedModel(Protocol):
+    """Knows which past tasks the new one is like."""
+
+    def explain(self) -> Verdict:
+        """With probabilities."""
 
 
 @runtime_checkable

@@ -33,6 +33,7 @@ from scaml.integrations.optuna.reservation import (
     reserve,
     reserved,
 )
+from scaml.integrations.optuna.told_verdicts import ToldVerdicts
 from scaml.methods.base import MetaPrior, Method
 from scaml.methods.scaml import ScaML
 from scaml.priors.learn import learn
@@ -112,6 +113,7 @@ class ScaMLSampler(BaseSampler):
         self._warn = warn_independent_sampling
         self._warned: set[str] = set()
         self._said_plain = False
+        self._verdicts = ToldVerdicts()
         self._priors: dict[str, tuple[MetaPrior, Matching | None]] = {}
         self._guesses: dict[tuple[str, int], dict[str, Any]] = {}
         self._lock = threading.RLock()
@@ -195,6 +197,7 @@ class ScaMLSampler(BaseSampler):
         if weights is not None and len(weights) == len(prior.names):  # a plain GP has none
             shown = _shown(prior.names, weights.tolist())
             study._storage.set_trial_system_attr(trial._trial_id, _WEIGHTS, shown)
+        self._verdicts.tell(study, trial, model)
         return params
 
     def sample_independent(
