@@ -5,7 +5,12 @@ import torch
 from torch import Tensor
 
 from scaml.errors import FitError
-from scaml.gp.linalg import cholesky, inverse_and_half_log_det, inverse_of_lower
+from scaml.gp.linalg import (
+    cholesky,
+    inverse_and_half_log_det,
+    inverse_of_lower,
+    square_root,
+)
 
 
 def positive_definite(*batch: int, n: int = 6, seed: int = 0) -> Tensor:
@@ -158,3 +163,16 @@ def test_the_inverse_of_a_lower_factor(batch: tuple[int, ...], n: int) -> None:
 
 def test_the_inverse_of_an_empty_factor_is_empty() -> None:
     assert inverse_of_lower(torch.empty(3, 0, 0, dtype=torch.float64)).shape == (3, 0, 0)
+
+
+def test_a_square_root_is_the_cholesky_factor_where_there_is_one() -> None:
+    S = positive_definite()
+    assert torch.equal(square_root(S), torch.linalg.cholesky(S))
+
+
+@pytest.mark.parametrize("error", [1e-12, 1e-3])
+def test_a_square_root_takes_negative_eigenvalues_for_0(error: float) -> None:
+    S = torch.ones(6, 6, dtype=torch.float64)
+    S.diagonal().sub_(error)
+    R = square_root(S)
+    torch.testing.assert_close(R @ R.mT, torch.ones_like(S), rtol=0.0, atol=2.0 * error)

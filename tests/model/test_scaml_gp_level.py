@@ -210,6 +210,20 @@ def test_draws_know_the_noise_of_every_observation(kernel: KernelName) -> None:
 
 
 @each_kernel
+@pytest.mark.parametrize("width", [1e-7, 1e-5, 1e-3])
+def test_draws_at_points_that_are_close_together(kernel: KernelName, width: float) -> None:
+    """K then has no digits but those of one value: rounding makes the covariance indefinite."""
+    one = torch.ones((), dtype=torch.float64)
+    theta = Hyperparameters(one.new_empty(0), one.expand(2), 1e5 * one, 1e-8 * one, 0.0 * one)
+    X = 0.5 + width * torch.rand(40, 2, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    task = Task(X, -(X - 0.5).square().sum(-1))
+    model = ScaMLGP(TaskGPs.none(2, kernel=kernel), task, Units(0.0 * one, one), theta)
+    mean, covariance = moments_of_draws(model, task.n)
+    assert (mean - task.y).abs().max() < 1e-4
+    assert (covariance.diagonal() <= 1.001e-8).all()
+
+
+@each_kernel
 def test_revealed_values_are_those_of_a_model_that_saw_them(kernel: KernelName) -> None:
     case = case_of(kernel, 1e6, shift=100.0)
     values = case.model.draws(torch.zeros(1, case.n, dtype=torch.float64))

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from scaml.errors import FitError
 
-__all__ = ["cholesky", "inverse_and_half_log_det", "inverse_of_lower"]
+__all__ = ["cholesky", "inverse_and_half_log_det", "inverse_of_lower", "square_root"]
 
 # Jitter, as shares of the mean diagonal: if a matrix is not positive definite, these are tried in turn.
 _JITTERS = (1e-10, 1e-8, 1e-6)
@@ -48,6 +48,20 @@ def cholesky(K: Tensor, whose: str | Sequence[str]) -> Tensor:
             f"{_JITTERS[-1]:g}; raise the noise, or drop repeated rows of X."
         )
     return L
+
+
+def square_root(S: Tensor) -> Tensor:
+    """R with R R^T = S for a covariance S, `n x n`, that may be singular.
+
+    R is the Cholesky factor. Where rounding makes eigenvalues of S negative, they are taken for 0.
+    """
+    L: Tensor
+    L, info = torch.linalg.cholesky_ex(S)
+    if info == 0:
+        return L
+    values, vectors = torch.linalg.eigh(S)
+    root: Tensor = vectors * values.clamp_min(0.0).sqrt()
+    return root
 
 
 def inverse_of_lower(L: Tensor) -> Tensor:

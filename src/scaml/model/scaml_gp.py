@@ -11,8 +11,7 @@ $$m(x) = \phi(x)^T b, \qquad k(x, x') = k_t(x, x') + \sum_m w_m^2 k_m(x, x') - \
 
 a sum of stationary kernels minus an inner product. Conditioning on D_t (equation 1) appends the
 features $\psi(x) = L_t^{-1} k(X_t, x)$ and changes nothing else. Tasks of weight 0 are left out, which
-is exact. An
-unknown level stays outside (`unknown_level`).
+is exact. An unknown level stays outside (`unknown_level`).
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ from gpytorch.likelihoods import GaussianLikelihood
 from torch import Tensor
 
 from scaml.gp.kernels import correlation, squared_distance
-from scaml.gp.linalg import cholesky, inverse_of_lower
+from scaml.gp.linalg import cholesky, inverse_of_lower, square_root
 from scaml.gp.posterior import LEAST_VARIANCE, check_outputs, likelihood_of, posterior_of
 from scaml.gp.task_gps import TaskGPs
 from scaml.gp.units import Units
@@ -54,8 +53,7 @@ class ScaMLGP(GPyTorchModel, FantasizeMixin):
 
     y = y_offset + y_scale (Σ w_m f_m + f_t + noise). Inputs and outputs are in the units of y.
     `lengthscale`, `outputscale` and `level` (the variance of a constant) belong to the residual kernel
-    k_t; they and `noise` are standardized. The model computes in float64 on the CPU: `.to()` has no
-    effect.
+    k_t; they and `noise` are standardized. The model stays in float64 on the CPU, despite `.to()`.
 
     Args:
         task_gps: The meta-tasks' posteriors.
@@ -203,9 +201,7 @@ class ScaMLGP(GPyTorchModel, FantasizeMixin):
         noise = self.noise + self._extra_noise
         inverse = self._precision()
         covariance = torch.diag((1.0 + _DRAW_JITTER) * noise) - noise.unsqueeze(-1) * inverse * noise
-        L = cholesky(covariance, "the draws")
-        mean = self._y - self.y_scale * noise * self._gamma
-        return mean + self.y_scale * (nodes @ L.mT)
+        return self._y + self.y_scale * (nodes @ square_root(covariance).mT - noise * self._gamma)
 
     def _precision(self) -> Tensor:
         """K^-1, `n x n`, of the observations with the level in K."""
