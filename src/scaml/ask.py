@@ -18,9 +18,12 @@ from scaml.common.checks import check_integer, check_seed
 from scaml.common.parallel import one_thread
 from scaml.errors import SettingError, SpaceError
 from scaml.gp.posterior import mean_and_variance
+from scaml.gp.units import standardize
 from scaml.methods.base import MetaPrior
-from scaml.model.protocols import AverageModel
+from scaml.methods.shared.plain_gp import fit_plain_gp
+from scaml.model.protocols import AverageModel, ExactModel
 from scaml.search.cube import evaluate, maximize_on_cube
+from scaml.search.fine_step import fine_step
 from scaml.search.mixed_space import all_points, maximize_mixed
 from scaml.search.protocols import Explores, HasBestPoints, OfMoments
 from scaml.search.ucb import UpperConfidenceBound
@@ -35,6 +38,7 @@ _SAME_ROW = 1e-12
 # A point this close to another one in every coordinate counts as repeated. An overconfident model would
 # repeat it for the rest of a study, so √β doubles until the search leaves it.
 _REPEATED = 1e-3
+_SAME_POINT = 1e-9  # closer than this, even an objective without noise has nothing new to tell
 _DOUBLINGS = 10
 _LEAST_SQRT_BETA = 0.1
 _ANYWHERE = 256  # points to choose from if doubling does not help
@@ -117,14 +121,36 @@ def choose(
 def choose_new(
     prior: MetaPrior, model: Model, task: Task, q: int, pending: Tensor, seed: int
 ) -> Tensor:
-    """`choose`, but with a bolder UCB where it repeats a point of the task or a pending one."""
+    """`choose`, but where it repeats a point of the task or a pending one, look elsewhere.
+
+    That is beside the best point if the model still expects to gain something there (`fine_step`), or
+    else where a bolder UCB has its maximum.
+    """
     taken = pending
     for i in range(q):
         x = choose(prior, model, task, 1, taken, seed + i)
         if _repeats(x, torch.cat([task.X, taken])):
-            x = _bolder(prior, model, task, taken, seed + i, x)
+            finer = _finer(prior, model, task, taken, seed + i)
+            x = _bolder(prior, model, task, taken, seed + i, x) if finer is None else finer
         taken = torch.cat([taken, x])
     return taken[len(pending) :]
+
+
+def _finer(prior: MetaPrior, model: Model, task: Task, taken: Tensor, seed: int) -> Tensor | None:
+    """A point, `1 x d`, beside the best one that is worth an evaluation; None if there is none."""
+    fixed = torch.zeros(prior.d, dtype=torch.bool)
+    if prior.space is not None:
+        for block in prior.space.blocks:
+            fixed[list(block.columns)] = block.kind != "number"
+    with one_thread():
+        if task.n and not isinstance(model, ExactModel):  # this close, the task's own data decide
+            model = fit_plain_gp(task, standardize(task.y), kernel="se", seed=seed)
+        x = fine_step(model, _REPEATED, fixed, seed=seed)
+    if x is None or _repeats(x, taken):
+        return None
+    if prior.space is not None:  # a range with many small steps is searched as if it had none
+        x = prior.space.encode(prior.space.decode(x))
+    return None if bool(((task.X - x).abs().amax(-1) < _SAME_POINT).any()) else x[None]
 
 
 def _bolder(prior: MetaPrior, model: Model, task: Task, taken: Tensor, seed: int, x: Tensor) -> Tensor:

@@ -165,6 +165,10 @@ class AverageGP(Model):
         known = [member.revealed(own) for member, own in zip(self.members, values, strict=True)]
         return AverageGP(known, self.log_probability)
 
+    def exact(self) -> AverageGP:
+        """The model whose members take the observations for exact; the probabilities stay."""
+        return AverageGP([member.exact() for member in self.members], self.log_probability)
+
     def of_fantasies(self, X: Tensor) -> tuple[Tensor, Tensor]:
         """Means, `n x E x S`, and variances, `n x E`, at `n x d`, in units of y."""
         found = [member.of_fantasies(X) for member in self.members]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol, Self, runtime_checkable
 
+from botorch.models.model import Model
 from torch import Tensor
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AverageModel",
+    "ExactModel",
     "ExplainedModel",
     "FantasyModel",
     "LeaveOneOutModel",
@@ -52,6 +54,22 @@ class AverageModel(Protocol):
 
     def believing(self, X: Tensor) -> Self:
         """The model each of whose members has observed its own mean at `k x d`."""
+
+
+@runtime_checkable
+class ExactModel(Protocol):
+    """Can be asked what it would predict if its observations had no noise."""
+
+    @property
+    def train_inputs(self) -> tuple[Tensor]:
+        """(X_t,), `n x d`."""
+
+    @property
+    def train_targets(self) -> Tensor:
+        """y_t, n."""
+
+    def exact(self) -> Model:
+        """The model that takes its observations for exact."""
 
 
 @runtime_checkable

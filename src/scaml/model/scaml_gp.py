@@ -208,13 +208,17 @@ class ScaMLGP(GPyTorchModel, FantasizeMixin):
         u = self._root.mT @ self._level.one
         return self._root.mT @ self._root - self._level.variance * u.unsqueeze(-1) * u
 
-    def revealed(self, values: Tensor) -> ScaMLGP:
+    def revealed(self, values: Tensor, noise: float = _KNOWN_NOISE) -> ScaMLGP:
         """The model that knows f at X_t, `S x n` in the units of y: one fantasy per row."""
         new = self._copy()
         new._y = values
-        new._extra_noise = _KNOWN_NOISE - self.noise.expand(self._X.shape[:-1])
+        new._extra_noise = noise - self.noise.expand(self._X.shape[:-1])
         new._observe()
         return new
+
+    def exact(self) -> ScaMLGP:
+        """The model that takes its observations for exact, up to rounding errors."""
+        return self.revealed(self._y, self._floor)
 
     def on_table(self, cache: TableCache, table: Tensor) -> tuple[Tensor, Tensor] | None:
         """Mean and variance, n each, at the rows of a table, in the units of y; None if not kept.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from dataclasses import replace
 
 import optuna
@@ -11,9 +12,11 @@ import torch
 
 from scaml import ScaML, ScaMLSampler, Task
 from scaml.ask import choose, choose_new
+from scaml.methods import GPBO, RGPE, Method
 from scaml.methods.base import MetaPrior
 from scaml.spaces.space import Space
 from tests.cases import meta_data
+from tests.sampler_cases import Objective, bowl, bowls, run
 
 pytestmark = pytest.mark.usefixtures("quiet")
 SPACE = Space({f"x{i}": optuna.distributions.FloatDistribution(0.0, 1.0) for i in range(2)})
@@ -61,3 +64,42 @@ def test_a_study_of_a_flat_objective_goes_on_exploring() -> None:
     study.optimize(lambda t: 0.0 * t.suggest_float("x", 0, 1), n_trials=8)
     values = sorted(t.params["x"] for t in study.trials)
     assert min(b - a for a, b in itertools.pairwise(values)) >= 1e-3
+
+
+def closest(study: optuna.Study) -> float:
+    """The smallest distance between two trials, in any coordinate."""
+    X = torch.tensor([[*trial.params.values()] for trial in study.trials], dtype=torch.float64)
+    return float((torch.cdist(X, X, p=torch.inf) + torch.eye(len(X))).min())
+
+
+@pytest.mark.parametrize(
+    ("method", "regret"),
+    [
+        (ScaML(weights="shared"), 1e-9),
+        (ScaML(weights="explained"), 1e-9),
+        (GPBO(acquisition="lognei"), 4e-8),  # 5e-9: its curvature comes from its own trials alone
+        (RGPE(), 4e-8),  # no exact form of its own: a plain GP says what is left to gain
+    ],
+    ids=["shared", "explained", "plain", "rgpe"],
+)
+def test_an_objective_without_noise_is_solved_to_many_digits(method: Method, regret: float) -> None:
+    sampler = ScaMLSampler(meta_studies=bowls(), method=method, seed=0)
+    study = run(sampler, bowl(0.033), 40)
+    assert study.best_value < regret
+    assert closest(study) >= 1e-9
+
+
+def steps(trial: optuna.Trial) -> float:
+    return round(bowl(0.033)(trial), 2)
+
+
+def noisy(trial: optuna.Trial) -> float:
+    return bowl(0.033)(trial) + 0.02 * math.sin(1e9 * trial.number * trial.params["x"])
+
+
+@pytest.mark.parametrize("objective", [steps, noisy])
+@pytest.mark.parametrize("weights", ["shared", "explained"])
+def test_no_trial_goes_back_where_nothing_is_to_be_gained(weights: str, objective: Objective) -> None:
+    method = ScaML(weights=weights)  # type: ignore[arg-type]
+    study = run(ScaMLSampler(meta_studies=bowls(), method=method, seed=0), objective, 20)
+    assert closest(study) >= 1e-3
