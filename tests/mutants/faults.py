@@ -238,8 +238,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "model/scaml_gp.py",
         "fantasies keep the observation noise",
-        "        new._extra_noise = _KNOWN_NOISE - self.noise",
-        "        new._extra_noise = 0.0 * self.noise",
+        "        new._extra_noise = noise - self.noise.expand(self._X.shape[:-1])",
+        "        new._extra_noise = 0.0 * self.noise.expand(self._X.shape[:-1])",
     ),
     Fault(
         "model/evidence.py",

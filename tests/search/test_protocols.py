@@ -48,6 +48,7 @@ def test_a_repeated_point_makes_ours_bolder() -> None:
     model = prior.condition(task)
     nothing = torch.empty(0, 2, dtype=torch.float64)
     x = choose_new(prior, model, task, 1, nothing, 0)
-    again = task.append(x, model.posterior(x).mean.item())
+    # The best value, observed twice, leaves nothing to gain beside it.
+    again = task.append(torch.cat([x, x]), model.posterior(x).mean.expand(2, 1).flatten())
     other = choose_new(prior, prior.condition(again), again, 1, nothing, 0)
     assert (other - again.X).abs().amax(-1).min() >= 1e-3
