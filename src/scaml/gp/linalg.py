@@ -9,7 +9,7 @@ from torch import Tensor
 
 from scaml.errors import FitError
 
-__all__ = ["cholesky", "inverse_and_half_log_det", "inverse_of_lower", "square_root"]
+__all__ = ["appended", "cholesky", "inverse_and_half_log_det", "inverse_of_lower", "square_root"]
 
 # Jitter, as shares of the mean diagonal: if a matrix is not positive definite, these are tried in turn.
 _JITTERS = (1e-10, 1e-8, 1e-6)
@@ -113,3 +113,12 @@ def _inverse(L: Tensor, info: Tensor) -> Tensor:
 
 def _half_log_det(L: Tensor) -> Tensor:
     return L.diagonal(dim1=-2, dim2=-1).log().sum(-1)
+
+
+def appended(old: Tensor, new: Tensor, dim: int) -> Tensor:
+    """Concatenate along `dim`, expanding the batch dimensions of either."""
+    kept = -dim
+    batch = torch.broadcast_shapes(old.shape[:-kept], new.shape[:-kept])
+    return torch.cat(
+        [old.expand(*batch, *old.shape[-kept:]), new.expand(*batch, *new.shape[-kept:])], dim=dim
+    )

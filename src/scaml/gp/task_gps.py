@@ -8,6 +8,7 @@ $$\mu_m(x) = u_m(x)^T L_m^{-1} y_m, \qquad
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
@@ -23,6 +24,8 @@ from scaml.tasks.meta_data import MetaData
 from scaml.tasks.task import Task
 
 __all__ = ["TaskGPs"]
+
+_LOG_2PI = math.log(2.0 * math.pi)
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,6 +192,13 @@ class TaskGPs:
         """μ_m(X) and Σ_m(X, X) in one pass: line 3 of Algorithm 1."""
         u = self.whiten(X)
         return self._mean(u), self._covariance(X, u, X, u)
+
+    def log_likelihood(self) -> Tensor:
+        """log p(z_m | X_m), M, of the standardized values."""
+        diagonal = self.whitener.diagonal(dim1=-2, dim2=-1) / self.outputscale.unsqueeze(-1)  # 1 / L_ii
+        data = diagonal > 0
+        log_det = -torch.where(data, diagonal, 1.0).log().sum(-1)
+        return -0.5 * (self.targets.square().sum(-1) + _LOG_2PI * data.double().sum(-1)) - log_det
 
     def _mean(self, u: Tensor) -> Tensor:
         return torch.einsum("...mn,mn->...m", u, self.targets).movedim(-1, 0)

@@ -16,7 +16,7 @@ from scaml.common.checks import check_seed
 from scaml.common.parallel import one_thread
 from scaml.errors import SettingError
 from scaml.gp.hyperpriors import TEST_TASK
-from scaml.gp.kernels import KernelName, check_kernel
+from scaml.gp.kernels import KernelName
 from scaml.gp.map_fit import STARTS
 from scaml.gp.task_gps import TaskGPs
 from scaml.gp.units import Units
@@ -46,6 +46,7 @@ from scaml.tasks.task import Task
 
 __all__ = ["ScaML", "ScaMLPrior"]
 
+KernelChoice = Literal["past", "se", "matern52"]
 ResidualName = Literal["past", "paper"]
 
 
@@ -54,7 +55,8 @@ class ScaML(ModularMethod["ScaMLPrior"]):
     """ScaML-GP.
 
     Args:
-        kernel: "se", the ARD squared-exponential of the paper, or "matern52".
+        kernel: "se", the ARD squared-exponential of the paper, "matern52", or "past", the one of them
+            under which the past tasks are more probable.
         normalization: How y_t is brought to the units of the model: "clipped", "learned", "level",
             "pooled", or the paper's "union".
         weights: "shared" around a common value, "positive" with the paper's Γ(1, 1), "signed" with
@@ -71,7 +73,7 @@ class ScaML(ModularMethod["ScaMLPrior"]):
     cost: ClassVar[str] = "one exact GP per task; a step grows with M n_t² + n_t³"
     summary: ClassVar[str] = "A joint GP: weighted task posteriors plus a residual, weights by MAP."
 
-    kernel: KernelName = "se"
+    kernel: KernelChoice = "se"
     normalization: NormalizationName = "clipped"
     weights: WeightsName = "shared"
     acquisition: AcquisitionName = "lognei"
@@ -79,7 +81,8 @@ class ScaML(ModularMethod["ScaMLPrior"]):
     residual: ResidualName = "past"
 
     def __post_init__(self) -> None:
-        check_kernel(self.kernel)
+        if self.kernel not in get_args(KernelChoice):
+            raise SettingError(f"The kernel is {self.kernel!r}; choose 'past', 'se' or 'matern52'.")
         check_normalization(self.normalization)
         check_weights(self.weights)
         if self.residual not in get_args(ResidualName):
@@ -91,6 +94,10 @@ class ScaML(ModularMethod["ScaMLPrior"]):
             )
         check_acquisition(self.acquisition)
         check_sqrt_beta(self.sqrt_beta)
+
+    @property
+    def kernels(self) -> tuple[KernelName, ...]:
+        return get_args(KernelName) if self.kernel == "past" else (self.kernel,)
 
     @classmethod
     def paper(cls) -> Self:

@@ -26,6 +26,7 @@ from torch.distributions import MultivariateNormal
 from scaml.errors import SettingError
 from scaml.gp.mixture_posterior import REPLICAS, mixture_of
 from scaml.gp.posterior import check_outputs, likelihood_of
+from scaml.model.average_marginal import AverageMarginal
 from scaml.model.average_parts import AverageParts
 from scaml.model.past_parts import PastParts
 from scaml.model.scaml_gp import ScaMLGP
@@ -53,6 +54,7 @@ class AverageGP(Model):
         self.members = tuple(members)
         self.log_probability = log_probability
         self._verdict = verdict
+        self._marginal: AverageMarginal | None = None
         self.eval()
 
     @property
@@ -153,6 +155,9 @@ class AverageGP(Model):
 
     def marginal(self, X: Tensor) -> tuple[Tensor, Tensor]:
         """Means and variances, each `batch x E`, of the members at `batch x 1 x d`, in units of y."""
+        if not self.members[0].batch_shape:
+            mean, variance = self._at_points(X.double().squeeze(-2))
+            return mean.squeeze(-1), variance
         found = [member.marginal(X) for member in self.members]
         return torch.cat([mean for mean, _ in found], -1), torch.cat([var for _, var in found], -1)
 
@@ -171,8 +176,13 @@ class AverageGP(Model):
 
     def of_fantasies(self, X: Tensor) -> tuple[Tensor, Tensor]:
         """Means, `n x E x S`, and variances, `n x E`, at `n x d`, in units of y."""
-        found = [member.of_fantasies(X) for member in self.members]
-        return torch.stack([mean for mean, _ in found], 1), torch.stack([var for _, var in found], 1)
+        return self._at_points(X.double())
+
+    def _at_points(self, X: Tensor) -> tuple[Tensor, Tensor]:
+        if self._marginal is None:
+            with torch.inference_mode(False):  # the tensors outlive the caller's inference mode
+                self._marginal = AverageMarginal.of(self.members)
+        return self._marginal(X)
 
     def on_table(self, cache: TableCache, table: Tensor) -> tuple[Tensor, Tensor] | None:
         """Means and variances, `n x E`, at the rows of a table; None if not kept."""

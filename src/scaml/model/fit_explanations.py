@@ -32,6 +32,7 @@ LEAST_PROBABLE = 0.01
 """Less probable explanations are no members of the average."""
 _MOST_NOISE = 0.1  # variance at which explanations are screened, in units of the data's
 _SAME_BASIN = 0.1  # in prior standard deviations
+_ROUGH, _EXACT = 1e-3, 1e-6  # nats per observation
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,17 +86,32 @@ def explain_task(tasks: TaskGPs, explanations: Explanations, task: Task, scaling
         screened = _screened(every, explanations)
         chosen = _chosen(explanations, screened + prior)
         problem = _only(every, torch.tensor(chosen))
-        xi = _minima(problem)
+        xi = _minima(problem, _EXACT)
         evidence = log_evidence(problem, xi)
         # What was only screened gets the least correction that a fitted one had.
         evidences = screened + (evidence - screened[chosen])[1:].min() if len(chosen) > 1 else screened
         evidences[chosen] = evidence
         found = torch.log_softmax(evidences + prior, 0)
-    member = torch.log_softmax(found[chosen], 0)
+    member = _with_the_rest(found, chosen, explanations)
     kept = [i for i, p in enumerate(member.tolist()) if p >= math.log(LEAST_PROBABLE)]
     rows = [chosen[i] for i in kept]
     theta, factor = _at(_only(every, torch.tensor(rows)), xi[kept], explanations, rows)
     return Explained(found, torch.log_softmax(member[kept], 0), theta, factor)
+
+
+def _with_the_rest(found: Tensor, chosen: list[int], explanations: Explanations) -> Tensor:
+    """Log probabilities of the chosen explanations; "all" stands in for those that are not fitted.
+
+    Those are single tasks and groups that the data do not tell apart: their average is the past as a
+    whole.
+    """
+    member = found[chosen].clone()
+    left = torch.ones(len(found), dtype=torch.bool)
+    left[chosen] = False
+    every = [i for i, e in enumerate(chosen) if explanations.items[e].kind == "all"]
+    if every and left.any():
+        member[every[0]] = torch.logaddexp(member[every[0]], found[left].logsumexp(0))
+    return torch.log_softmax(member, 0)
 
 
 def _first(explanations: Explanations) -> list[int]:
@@ -164,7 +180,7 @@ def _only(problem: Problem, chosen: Tensor) -> Problem:
 def _screened(problem: Problem, explanations: Explanations) -> Tensor:
     """A rough log evidence of every explanation, E; each stands beside its mirrored self."""
     none = _only(problem, torch.zeros(1, dtype=torch.long))
-    xi = _minima(none)
+    xi = _minima(none, _ROUGH, starts=1)
     x = none.natural(xi, torch.zeros(1, dtype=torch.long))[0]
     # The noise keeps its size in units of y where the scale is another one.
     noise = x[-1] + 2.0 * (x[1] - data_scale(problem))
@@ -177,13 +193,12 @@ def _screened(problem: Problem, explanations: Explanations) -> Tensor:
     return found
 
 
-def _minima(problem: Problem) -> Tensor:
-    """ξ* of every explanation: the best of several starts, all in lock step."""
-    E = len(problem.center)
+def _minima(problem: Problem, tolerance: float, *, starts: int = 2) -> Tensor:
+    """ξ* of every explanation, to `tolerance` nats per observation: the best start, in lock step."""
     lower, upper = problem.bounds()
-    starts = _starts(problem)
-    which = torch.arange(E).repeat(len(starts))
-    x0 = torch.cat(list(starts))
+    first = _starts(problem)[:starts]
+    which = torch.arange(len(problem.center)).repeat(starts)
+    x0 = torch.cat(list(first))
     low, high = lower[which], upper[which]
 
     def objective(x: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
@@ -191,7 +206,9 @@ def _minima(problem: Problem) -> Tensor:
         return value / len(problem.z), slope / len(problem.z)
 
     with torch.inference_mode():
-        best = minimize(objective, x0, low, high, which, same_basin=_SAME_BASIN)
+        best = minimize(
+            objective, x0, low, high, which, same_basin=_SAME_BASIN, tolerance=tolerance
+        )
     if not best.value.isfinite().all():
         raise FitError(
             "No start gave a positive definite kernel matrix for the test-task; look for values of "

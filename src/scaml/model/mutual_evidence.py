@@ -33,9 +33,11 @@ __all__ = ["KINDS", "Kind", "MutualEvidence"]
 Kind = Literal["all", "group", "task", "none"]
 KINDS: tuple[Kind, ...] = ("all", "group", "task", "none")
 
-_LEAST: dict[Kind, float] = {"all": 0.02, "group": 0.03, "task": 0.2, "none": 0.1}
-_LEAST_OF_A_TASK = 0.005  # of one task, so that few tasks have less than `_LEAST` together
-_LEAST_SHARE = 0.15  # of the average past in a task; with less, the past has nothing in common
+# How often each kind explains a task, before any past task is looked at; it counts for one task.
+_USUAL: dict[Kind, float] = {"all": 0.4, "group": 0.2, "task": 0.2, "none": 0.2}
+# Of the tasks that nothing in the past explains, so many are taken for twins of one past task: past
+# tasks cannot know that the new one has a twin among them.
+_TWINS = 0.2
 _USUAL_RESIDUAL = -1.5  # log v of a kind that explains no past task
 _WORTH = 1.0  # tasks that this counts for
 _SPREAD = 0.7  # of log v, at least
@@ -67,8 +69,7 @@ class MutualEvidence:
         cls, meta: MetaData, gps: TaskGPs, groups: Sequence[Group], alike: PastSimilarity
     ) -> MutualEvidence:
         """From past tasks, as their GPs see them, their groups, and what they have in common."""
-        common = len(meta) > 1 and bool(alike.share > _LEAST_SHARE)
-        absent = {kind for kind, there in (("all", common), ("group", bool(groups))) if not there}
+        absent = {kind for kind, is_there in (("all", len(meta) > 1), ("group", bool(groups))) if not is_there}
         there = [kind for kind in KINDS if kind not in absent]
         asked = [m for m, task in enumerate(meta) if task.known.all() and task.n >= _FEWEST_ROWS]
         if len(meta) < 2:
@@ -78,27 +79,27 @@ class MutualEvidence:
         evidence = torch.tensor(
             [[row[kind][0] for kind in there] for row in rows], dtype=torch.float64
         ).view(-1, len(there))
-        responsibility, share = _em(evidence)
-        least = _LEAST | {"task": min(_LEAST["task"], _LEAST_OF_A_TASK * len(meta))}
-        spare = 1.0 - sum(least[kind] for kind in there)
+        usual = torch.tensor([_USUAL[kind] for kind in there], dtype=torch.float64)
+        responsibility, share = _em(evidence, usual / usual.sum())
         probability = dict.fromkeys(KINDS, 0.0)
         residual: dict[Kind, tuple[float, float]] = {}
         for i, kind in enumerate(there):
-            probability[kind] = least[kind] + spare * float(share[i])
+            probability[kind] = float(share[i])
             if kind in ("group", "task"):
                 log_v = torch.tensor([row[kind][1] for row in rows], dtype=torch.float64)
                 residual[kind] = _weighted(log_v, responsibility[:, i])
+        twins = _TWINS * probability["none"]
+        probability["task"] += twins
+        probability["none"] -= twins
         return cls(probability, residual)
 
 
-def _em(evidence: Tensor) -> tuple[Tensor, Tensor]:
+def _em(evidence: Tensor, usual: Tensor) -> tuple[Tensor, Tensor]:
     """Responsibilities, `tasks x kinds`, and the probabilities of the kinds, from log evidences."""
-    tasks, kinds = evidence.shape
-    share = torch.full((kinds,), 1.0 / kinds, dtype=torch.float64)
-    responsibility = torch.softmax(evidence, -1)
-    for _ in range(_ROUNDS if tasks else 0):
-        # One more task counts for all kinds equally.
-        share = (responsibility.sum(0) + 1.0 / kinds) / (tasks + 1.0)
+    share = usual
+    responsibility = torch.softmax(evidence + share.log(), -1)
+    for _ in range(_ROUNDS):
+        share = (responsibility.sum(0) + usual) / (len(evidence) + 1.0)
         responsibility = torch.softmax(evidence + share.log(), -1)
     return responsibility, share
 

@@ -30,10 +30,11 @@ from gpytorch.likelihoods import GaussianLikelihood
 from torch import Tensor
 
 from scaml.gp.kernels import correlation, squared_distance
-from scaml.gp.linalg import cholesky, inverse_of_lower, square_root
+from scaml.gp.linalg import appended, cholesky, inverse_of_lower, square_root
 from scaml.gp.posterior import LEAST_VARIANCE, check_outputs, likelihood_of, posterior_of
 from scaml.gp.task_gps import TaskGPs
 from scaml.gp.units import Units
+from scaml.model.average_marginal import Observed
 from scaml.model.hyperparameters import Hyperparameters
 from scaml.model.marginal import Marginal
 from scaml.model.past_parts import PastParts
@@ -329,9 +330,9 @@ class ScaMLGP(GPyTorchModel, FantasizeMixin):
             extra = noise.to(self._y).squeeze(-1) / self.y_scale.square() - self.noise
         new = self._copy()
         # y alone carries the fantasies' batch: they share K, which is factorized once.
-        new._X = _append(self._X, X, dim=-2)
-        new._extra_noise = _append(self._extra_noise, extra, dim=-1)
-        new._y = _append(self._y, y, dim=-1)
+        new._X = appended(self._X, X, dim=-2)
+        new._extra_noise = appended(self._extra_noise, extra, dim=-1)
+        new._y = appended(self._y, y, dim=-1)
         new._condition()
         return new
 
@@ -348,6 +349,11 @@ class ScaMLGP(GPyTorchModel, FantasizeMixin):
         """The model itself: there is one output."""
         check_outputs(idcs)
         return self
+
+    @property
+    def observed(self) -> Observed:
+        """What D_t adds to the prior of Theorem 1."""
+        return Observed(self._X, self._gamma, self._root, self._level, self._floor)
 
     @property
     def hyperparameters(self) -> Hyperparameters:
@@ -389,12 +395,3 @@ class ScaMLGP(GPyTorchModel, FantasizeMixin):
     def _apply(self, fn: Any, recurse: bool = True) -> ScaMLGP:
         # BoTorch calls model.to(X); in float32 the factorizations of a GP are worth nothing.
         return self
-
-
-def _append(old: Tensor, new: Tensor, dim: int) -> Tensor:
-    """Concatenate along `dim`, expanding the batch dimensions of either."""
-    kept = -dim
-    batch = torch.broadcast_shapes(old.shape[:-kept], new.shape[:-kept])
-    return torch.cat(
-        [old.expand(*batch, *old.shape[-kept:]), new.expand(*batch, *new.shape[-kept:])], dim=dim
-    )
