@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scaml import FitError, MetaData, Task, TaskGPs
-from scaml.gp.kernels import KernelName
+from scaml.gp.kernels import KernelName, correlation, squared_distance
 from tests import botorch_baseline
 from tests.cases import meta_data, pair, query
 
@@ -27,6 +27,19 @@ def test_posterior_equals_gpytorch(kernel: KernelName) -> None:
         torch.testing.assert_close(mean[m], normal.mean, rtol=0, atol=1e-8)
         torch.testing.assert_close(variance[m], normal.variance, rtol=0, atol=1e-8)
         torch.testing.assert_close(covariance[m], normal.covariance_matrix, rtol=0, atol=1e-8)
+
+
+@pytest.mark.parametrize("kernel", ["se", "matern52"])
+def test_log_likelihood_is_the_normal_density_of_the_values(kernel: KernelName) -> None:
+    case = pair(kernel, (6, 15, 11), 0, d=3, seed=2)
+    gps, found = case.task_gps, case.task_gps.log_likelihood()
+    for m in range(3):
+        X, z = torch.tensor(case.joint.X_meta[m]), torch.tensor(case.joint.z_meta[m])
+        a = X / gps.lengthscale[m]
+        K = gps.outputscale[m] * correlation(kernel, squared_distance(a, a))
+        K = K + gps.noise[m] * torch.eye(len(z), dtype=torch.float64)
+        normal = torch.distributions.MultivariateNormal(torch.zeros_like(z), K)
+        torch.testing.assert_close(found[m], normal.log_prob(z), rtol=1e-10, atol=1e-9)
 
 
 def test_cross_covariance_is_a_block_of_the_joint_covariance() -> None:

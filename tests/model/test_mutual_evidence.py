@@ -73,8 +73,22 @@ def test_em_finds_the_shares_that_maximize_the_likelihood() -> None:
     """With many tasks, the one pseudo-task does not count: compare with a fine grid."""
     generator = torch.Generator().manual_seed(3)
     evidence = torch.randn(400, 2, generator=generator, dtype=torch.float64) * 3.0
-    _, share = _em(evidence)
+    _, share = _em(evidence, torch.full((2,), 0.5, dtype=torch.float64))
     grid = torch.linspace(0.001, 0.999, 999, dtype=torch.float64)
     both = torch.stack([grid, 1.0 - grid]).log()
     likelihood = (evidence.unsqueeze(-1) + both).logsumexp(1).sum(0)
     assert share[0].item() == pytest.approx(grid[likelihood.argmax()].item(), abs=0.01)
+
+
+def test_without_evidence_the_kinds_keep_their_usual_probabilities() -> None:
+    usual = torch.tensor([0.6, 0.4], dtype=torch.float64)
+    _, share = _em(torch.zeros(5, 2, dtype=torch.float64), usual)
+    torch.testing.assert_close(share, usual)
+    _, share = _em(torch.empty(0, 2, dtype=torch.float64), usual)
+    torch.testing.assert_close(share, usual)
+
+
+def test_a_twin_among_strangers_stays_possible_and_related_tasks_leave_little_to_none() -> None:
+    strangers, related = mutual("unrelated", 2).probability, mutual("related").probability
+    assert strangers["task"] > 0.2 * strangers["none"]
+    assert related["none"] < 0.05

@@ -73,9 +73,9 @@ class ScaML(ModularMethod["ScaMLPrior"]):
     cost: ClassVar[str] = "one exact GP per task; a step grows with M n_t² + n_t³"
     summary: ClassVar[str] = "A joint GP: weighted task posteriors plus a residual, weights by MAP."
 
-    kernel: KernelChoice = "se"
+    kernel: KernelChoice = "past"
     normalization: NormalizationName = "clipped"
-    weights: WeightsName = "shared"
+    weights: WeightsName = "explained"
     acquisition: AcquisitionName = "lognei"
     sqrt_beta: float = SQRT_BETA
     residual: ResidualName = "past"

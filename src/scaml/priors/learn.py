@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from scaml.common.progress import StepProgress
-from scaml.gp.kernels import KernelName
 from scaml.methods.base import MetaPrior, Method
 from scaml.methods.gpbo import GPBO, GPBOPrior
 from scaml.priors.fit_cache import FolderCache
@@ -50,8 +49,9 @@ def learn(
     """
     tasks, matching = match(past, space, fixed=fixed)
     if not tasks:
-        kernel: KernelName = getattr(method, "kernel", "se")
-        plain = GPBO(kernel=kernel, acquisition=method.acquisition, sqrt_beta=method.sqrt_beta)
+        kernel = getattr(method, "kernel", "se")
+        # Without a past that could decide, the rougher kernel: it suits both kinds of task.
+        plain = GPBO(kernel="matern52" if kernel == "past" else kernel, acquisition=method.acquisition, sqrt_beta=method.sqrt_beta)
         return GPBOPrior(plain, space.d).in_space(space), matching
     kept = None if cache is None else FolderCache(cache)
     meta = MetaData(tasks)
