@@ -75,7 +75,7 @@ def beyond(past: list[float], new: list[float], *, maximize: bool) -> list[tuple
     prior = GPBO().meta_fit(MetaData([Task(X, past)]))
     task = Task(X[: len(new)], new) if new else Task.empty(2)
     subject = Subject(prior, task, suggestions=POINTS, maximize=maximize)
-    found = Run(subject, Known(first_coordinate)).suggestions  # type: ignore[arg-type]
+    found = Run(subject, Known(first_coordinate)).suggestions
     return [(one.beyond, one.is_below) for one in found]
 
 

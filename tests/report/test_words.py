@@ -127,6 +127,9 @@ def test_suggestions_are_announced_with_what_they_promise() -> None:
     assert "the past tasks that raise or lower the prediction most" in words
     one = " ".join(about_suggestions(found[:1], "y"))
     assert one.startswith(f"Try this point next. The expected y is {expected_text(found[0])}")
+    low = " ".join(about_suggestions([Suggestion({}, -0.03, 0.02, {}, 0.01)], "error"))
+    reading = "(no experiment gave less than 0.01, so read it as: lower than so far)"
+    assert f"The expected error is −0.030 ± 0.040 {reading}, where" in low
     ranks = [Suggestion({}, None, None, {})]
     assert about_suggestions(ranks, "y") == ["Try the points of this table next."]
     assert about_suggestions([], "y") == ["No suggestion was asked for."]
