@@ -98,16 +98,17 @@ def test_the_past_is_told_in_words_and_in_json(capsys: pytest.CaptureFixture[str
 def test_an_error_rate_below_all_values_is_remarked(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Errors that fall in a straight line to the edge of the table: the model goes on below 0."""
-    rows = [["old", x / 10, 1.0 - x / 10] for x in range(11)]
-    rows += [["new", x / 10, 0.05 - x / 10] for x in (-4, -2)]
+    """Errors that fall in a straight line to 0.02 at x = 0.7: the model goes on below 0."""
+    rows: list[list[object]] = [["old", x / 10, 0.5 + x / 20] for x in range(11)]
+    rows += [["new", x / 10, round(0.72 - x / 10, 2)] for x in range(8)]
     write(tmp_path / "errors.csv", [["task", "x", "error"], *rows])
-    assert main(["suggest", "errors.csv", "--task", "new", "--minimize", "--json"]) == 0
+    words = ["suggest", "errors.csv", "--task", "new", "--minimize", "--method", "gpbo"]
+    assert main([*words, "--json"]) == 0
     (one,) = json.loads(capsys.readouterr().out)["suggestions"]
-    assert one["beyond"] == (0.0 if one["expected"] < 0 else None)
     assert one["expected"] < 0
-    assert main(["suggest", "errors.csv", "--task", "new", "--minimize", "-q"]) == 0
-    assert "none below 0" in capsys.readouterr().out
+    assert one["beyond"] == 0.02
+    assert main([*words, "-q"]) == 0
+    assert "none below 0.02" in capsys.readouterr().out
 
 
 def test_suggestions_pasted_below_the_table_are_pending(

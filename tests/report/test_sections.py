@@ -63,6 +63,7 @@ def test_a_model_that_explains_itself_has_a_section_of_explanations() -> None:
     assert titles[:3] == ["Summary", LIKE, WEIGHTS]
     found = {section.title: section for section in sections(run)}
     (table,) = found[LIKE].blocks
+    assert isinstance(table, str)
     for e in run.verdict.explanations[:2]:
         assert str(e).replace("'", "&#x27;") in table
         assert f"<td>{100 * e.probability:.0f} %</td>" in table
