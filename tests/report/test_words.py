@@ -67,6 +67,13 @@ def test_the_weights_are_told_with_their_names() -> None:
     assert "90 % of the prior’s variance is not explained by the past tasks" in words
 
 
+def test_a_negative_weight_is_no_advice_to_follow_the_task() -> None:
+    rows = [WeightRow("A", -0.6, 0.8, 0.5), WeightRow("B", 0.1, 0.2, 0.1), rest(0.4)]
+    assert "may fail here" in about_weights(rows, 6)[-1]
+    rows[0] = WeightRow("A", 0.6, 0.8, 0.5)
+    assert "may work here" in about_weights(rows, 6)[-1]
+
+
 def test_weights_of_0_and_weights_before_any_experiment() -> None:
     rows = [
         WeightRow("A", 0.0, 0.0, 0.0),

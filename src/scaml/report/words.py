@@ -109,6 +109,8 @@ def about_weights(rows: Sequence[WeightRow], n: int) -> list[str]:
             f"{percent(rest)} of the prior’s variance is not explained by the past tasks: new "
             "experiments teach more than the past."
         )
+    elif (used[0].weight or 0.0) < 0:
+        words.append("A negative weight means that what worked in the past task may fail here.")
     else:
         words.append("Look at the tasks with large weights first: what worked there may work here.")
     return words
