@@ -18,6 +18,7 @@ from scaml.explain.subject import Subject
 from scaml.gp.units import Units
 from scaml.methods.base import MetaPrior
 from scaml.model.hyperparameters import Hyperparameters
+from scaml.model.verdict import ProbableExplanation, Verdict
 from tests.cases import meta_data, task_of
 
 UGLY = "<script>alert(1)</script>"
@@ -52,14 +53,14 @@ def points(n: int, seed: int = 0) -> Tensor:
 
 
 @cache
-def ugly_prior() -> MetaPrior:
+def ugly_prior(method: ScaML | None = None) -> MetaPrior:
     tasks = [
         Task(X := points(8, seed), bowl(X, float(seed)), name=name) for seed, name in enumerate(NAMES)
     ]
-    return ScaML().meta_fit(MetaData(tasks)).in_space(SPACE)
+    return (method or ScaML()).meta_fit(MetaData(tasks)).in_space(SPACE)
 
 
-def ugly(n: int = 5, **settings: Any) -> Subject:
+def ugly(n: int = 5, method: ScaML | None = None, **settings: Any) -> Subject:
     """Names that look like markup, formulas, dates and templates, in a space of all kinds."""
     X = points(n, 9)
     task = Task(X, bowl(X, 0.5)) if n else Task.empty(SPACE.d)
@@ -69,7 +70,7 @@ def ugly(n: int = 5, **settings: Any) -> Subject:
         "suggestions": points(2, 7),
         "title": UGLY,
     }
-    return Subject(ugly_prior(), task, **(given | settings))
+    return Subject(ugly_prior(method), task, **(given | settings))
 
 
 @cache
@@ -82,6 +83,32 @@ def run_of(n: int = 5, d: int = 2, sizes: tuple[int, ...] = (8, 7, 9), **setting
     prior = prior_of(sizes, d)
     task = task_of(n, d) if n else Task.empty(d)
     return Run.of(Subject(prior, task, **settings))
+
+
+EXPLAINED = ScaML(weights="explained")
+
+
+@cache
+def explained_prior() -> MetaPrior:
+    return EXPLAINED.meta_fit(meta_data((8, 7, 9), 2))
+
+
+def explained_run(n: int = 6, **settings: Any) -> Run:
+    """A run whose model tells which past tasks the new one is like."""
+    task = task_of(n, 2) if n else Task.empty(2)
+    return Run.of(Subject(explained_prior(), task, **settings))
+
+
+def verdict(p: dict[str, float], *, n: int = 6, mirrored: tuple[str, ...] = ()) -> Verdict:
+    """One past task alone per name, "" for none of them; the most probable first."""
+    told = sorted(p.items(), key=lambda pair: -pair[1])
+    explanations = [
+        ProbableExplanation("task" if name else "none", (name,) if name else (), name in mirrored, q)
+        for name, q in told
+    ]
+    matters = {name: q for name, q in p.items() if name}
+    against = {name: q * (name in mirrored) for name, q in matters.items()}
+    return Verdict(tuple(explanations), matters, against, n)
 
 
 def without_weights(run: Run) -> Run:

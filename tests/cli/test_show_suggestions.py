@@ -32,6 +32,7 @@ def test_json_has_all_numbers() -> None:
         "params": {"x": 0.125, "kind": "=a"},
         "expected": 71.8123,
         "deviation": 14.2,
+        "beyond": None,
         "past_tasks": {"A": 3.3, "B": -1.0, "C": 0.5, "D": 0.1},
     }
     assert found["suggestions"][1]["expected"] is None
@@ -64,3 +65,22 @@ def test_without_past_tasks_the_table_does_not_mention_them(capsys: pytest.Captu
     printed = capsys.readouterr().out
     assert "past task" not in printed
     assert printed.endswith("± is two standard deviations.\n")
+
+
+def test_a_prediction_beyond_all_values_is_shown_with_a_remark(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+    params = {"x": 0.125, "kind": "b"}
+    below = Suggestion(params, -0.03, 0.02, {}, 0.01)
+    above = Suggestion(params, 103.0, 0.02, {}, 99.0)
+    show([below, below, above, Suggestion(params, 0.5, 0.02, {})], SUBJECT)
+    printed = capsys.readouterr().out
+    assert printed.count("none below 0.01") == 2
+    assert printed.count("none above 99") == 1
+    low = "No experiment, past or new, gave less than 0.01: read it as lower than so far.\n"
+    assert printed.count(low) == 1
+    assert "gave more than 99: read it as higher than so far." in printed
+    assert as_json([below], SUBJECT)["suggestions"][0]["beyond"] == 0.01
+    show([Suggestion(params, 0.5, 0.02, {})], SUBJECT)
+    assert "none" not in capsys.readouterr().out

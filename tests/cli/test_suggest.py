@@ -56,13 +56,14 @@ def test_no_number_is_cut_on_a_narrow_terminal(
     assert main([*words, "-q"]) == 0
     shown = capsys.readouterr().out
     assert "…" not in shown
-    assert max(map(len, shown.splitlines()[:-1])) <= 60
+    table, _, _ = shown.partition("± is two")
+    assert max(map(len, table.splitlines())) <= 60
     assert main([*words, "--json"]) == 0
     numbers = [
         one["params"]["temperature"] for one in json.loads(capsys.readouterr().out)["suggestions"]
     ]
     assert len(numbers) == 7
-    assert all(f" {number} " in shown for number in numbers)
+    assert all(f" {number} " in table for number in numbers)
 
 
 @pytest.mark.parametrize("method", ["scaml", "rgpe"])
@@ -75,6 +76,39 @@ def test_json_is_all_that_is_printed(method: str, capsys: pytest.CaptureFixture[
     (one,) = found["suggestions"]
     assert set(one["params"]) == {"temperature", "solvent"}
     assert one["deviation"] > 0
+
+
+def test_the_past_is_told_in_words_and_in_json(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["suggest", "runs.csv", "--task", "A", "--method", "scaml-explained"]
+    assert main([*words, "-q"]) == 0
+    shown = capsys.readouterr().out
+    assert main([*words, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    best, errors = found["explanations"][0], found["leave_one_out"]
+    likely = f"{best['like']} {best['probability']:.0%}"
+    assert f"After 8 observations, the new task is like: {likely}" in shown
+    assert f"{errors['error']:.3g} with the past, {errors['error_without_past']:.3g} with" in shown
+    assert set(found["matters"]) == {"B"}
+    keys = ["task", "objective", "maximize", "observations", "suggestions"]
+    assert list(found)[: len(keys)] == keys
+    assert main(["suggest", "runs.csv", "--task", "A", "--method", "rgpe", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["explanations"] is None
+
+
+def test_an_error_rate_below_all_values_is_remarked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Errors that fall in a straight line to 0.02 at x = 0.7: the model goes on below 0."""
+    rows: list[list[object]] = [["old", x / 10, 0.5 + x / 20] for x in range(11)]
+    rows += [["new", x / 10, round(0.72 - x / 10, 2)] for x in range(8)]
+    write(tmp_path / "errors.csv", [["task", "x", "error"], *rows])
+    words = ["suggest", "errors.csv", "--task", "new", "--minimize", "--method", "gpbo"]
+    assert main([*words, "--json"]) == 0
+    (one,) = json.loads(capsys.readouterr().out)["suggestions"]
+    assert one["expected"] < 0
+    assert one["beyond"] == 0.02
+    assert main([*words, "-q"]) == 0
+    assert "none below 0.02" in capsys.readouterr().out
 
 
 def test_suggestions_pasted_below_the_table_are_pending(

@@ -64,6 +64,19 @@ def test_a_winner_is_named_where_it_is_clear() -> None:
     assert Comparison(good, None).winner == 0
 
 
+def test_the_gain_is_the_error_that_the_past_saves() -> None:
+    bad, good = prediction([3.0, -4.0]), prediction([0.5, 0.5])
+    assert Comparison(good, bad).gain == pytest.approx(12.5**0.5 - 0.5)
+    assert Comparison(bad, good).gain == pytest.approx(0.5 - 12.5**0.5)
+    assert Comparison(good, None).gain is None
+
+
+def test_a_run_compares_once() -> None:
+    run = run_of(6)
+    assert run.comparison is run.comparison
+    assert run.comparison.ours.error == pytest.approx(compare(run).ours.error)
+
+
 def test_the_plain_gp_knows_the_new_data_alone() -> None:
     run = run_of(6)
     comparison = compare(run)

@@ -3,12 +3,13 @@ from __future__ import annotations
 import pytest
 import torch
 
+from scaml import ScaML
 from scaml.explain.run import Inapplicable
 from scaml.explain.shares import Shares, past_parts_of
 from scaml.explain.weights import weight_rows, weights_of
 from scaml.methods import GPBO, RGPE, RMGPUCB, SGPT, StackGP
 from tests.cases import meta_data, query, task_of
-from tests.run_cases import run_of, without_weights
+from tests.run_cases import explained_run, run_of, without_weights
 
 
 def test_rows_come_by_weight_and_end_with_the_rest() -> None:
@@ -73,3 +74,24 @@ def test_weights_belong_to_the_names() -> None:
     assert found is not None
     assert torch.equal(found, model.weights)
     assert weights_of(model, ("a", "b")) is None
+
+
+def test_rows_have_the_probabilities_of_their_tasks() -> None:
+    run = explained_run()
+    told = run.verdict
+    assert told is not None
+    rows = weight_rows(run.model, run.points, run.prior.names)
+    for row in rows[:-1]:
+        assert row.matters == told.matters[row.name or ""]
+        assert row.mirrored == told.mirrored[row.name or ""]
+    assert (rows[-1].matters, rows[-1].mirrored) == (None, None)
+    assert len({row.matters for row in rows[:-1]}) > 1
+    renamed = weight_rows(run.model, run.points, ("x", "y", "z"))
+    assert [row.matters for row in renamed] == [row.matters for row in rows]
+
+
+def test_without_explanations_there_are_no_probabilities() -> None:
+    meta, task = meta_data((7, 8), 2), task_of(4, 2)
+    for method in (ScaML(weights="shared"), RMGPUCB()):
+        rows = weight_rows(method.meta_fit(meta).condition(task), query(4, 2), meta.names)
+        assert all(row.matters is None and row.mirrored is None for row in rows)

@@ -99,7 +99,18 @@ def test_words_of_a_verdict() -> None:
     one = verdict_of([0.9, 0.02, 0.02, 0.02, 0.02, 0.01, 0.01], observations=1)
     assert str(one) == "after 1 observation, the new task is like: no past task 90%"
     many = Verdict((ProbableExplanation("task", ("a",), False, 0.01),) * 100, {}, {}, 0)
-    assert str(many) == "after 0 observations, the new task is like: 'a' alone 1%"
+    assert str(many) == "before the first observation, the new task is like: 'a' alone 1%"
+
+
+def test_a_user_is_warned_after_five_observations_if_it_is_more_likely_than_not() -> None:
+    strange = [0.52, 0.08, 0.08, 0.08, 0.08, 0.08, 0.08]
+    assert verdict_of(strange, 5).set_aside
+    assert not verdict_of(strange, 4).set_aside
+    assert not verdict_of([0.48, 0.12, *strange[2:]], 5).set_aside
+    mirrored = [0.1, 0.05, 0.6, 0.05, 0.1, 0.05, 0.05]
+    assert verdict_of(mirrored, 5).looks_mirrored == ("a", "b", "c")
+    assert verdict_of(mirrored, 4).looks_mirrored == ()
+    assert verdict_of([0.1, 0.05, 0.05, 0.6, 0.1, 0.05, 0.05], 5).looks_mirrored == ("c",)
 
 
 @pytest.mark.parametrize("n", [0, 1, 6])

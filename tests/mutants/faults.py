@@ -468,6 +468,24 @@ FAULTS: tuple[Fault, ...] = (
         "        mean, deviation = predicted.tolist(), spread.tolist()",
     ),
     Fault(
+        "explain/suggestions.py",
+        "a prediction below all values is not remarked",
+        "    if expected < low - rounding:",
+        "    if expected < low - high:",
+    ),
+    Fault(
+        "explain/run.py",
+        "the range of a minimized objective has the wrong sign",
+        "        values = [self.sign * task.y for task in tasks if task.n]",
+        "        values = [task.y for task in tasks if task.n]",
+    ),
+    Fault(
+        "explain/explanations.py",
+        "improbable explanations are lost",
+        "sum(e.probability for e in others)",
+        "0.0",
+    ),
+    Fault(
         "explain/weights.py",
         "the smallest weight comes first",
         "weights.abs().argsort(descending=True, stable=True)",
@@ -578,6 +596,12 @@ FAULTS: tuple[Fault, ...] = (
         "    pending = sheet.space.encode_all([])",
     ),
     # report
+    Fault(
+        "report/tables.py",
+        "explanations are read as HTML",
+        "escaped(explanation_text(row))",
+        "explanation_text(row)",
+    ),
     Fault(
         "report/escape.py",
         "names are read as HTML",

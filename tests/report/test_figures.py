@@ -3,12 +3,14 @@ from __future__ import annotations
 import pytest
 import torch
 
+from scaml.explain.explanations import explanation_rows
 from scaml.explain.leave_one_out import compare
 from scaml.explain.run import Inapplicable, Run
 from scaml.explain.suggestions import Suggestion
 from scaml.explain.weights import WeightRow, weight_rows
 from scaml.report.figures import (
     MOST_ROWS,
+    explanations_figure,
     left_out_figure,
     progress_figure,
     suggestions_figure,
@@ -16,7 +18,7 @@ from scaml.report.figures import (
 )
 from scaml.report.row_texts import expected_text, row_name, setting_texts
 from tests.report.cases import strings
-from tests.run_cases import SPACE, run_of, ugly
+from tests.run_cases import EXPLAINED, SPACE, explained_run, run_of, ugly, verdict
 
 pytest.importorskip("plotly")
 
@@ -29,6 +31,26 @@ def test_the_bars_are_the_weights_and_shares() -> None:
     assert list(figure.data[1].x) == [row.mean for row in rows]
     assert list(figure.data[2].x) == [row.variance for row in rows]
     assert list(figure.layout.yaxis.ticktext) == [row_name(row) for row in rows]
+
+
+def test_a_model_that_explains_itself_has_a_column_of_probabilities() -> None:
+    run = explained_run()
+    rows = weight_rows(run.model, run.points, run.prior.names)
+    figure = weights_figure(rows)
+    columns = [(row.weight, row.matters, row.mean, row.variance) for row in rows]
+    assert [list(bars.x) for bars in figure.data] == [list(x) for x in zip(*columns, strict=True)]
+    assert [bars.xaxis for bars in figure.data] == ["x", "x2", "x3", "x4"]
+    heads = [head.text for head in figure.layout.annotations]
+    assert heads == ["weight", "matters", "mean", "variance"]
+    assert "matters with probability" in figure.data[0].hovertext[0]
+
+
+def test_the_table_of_explanations() -> None:
+    (table,) = explanations_figure(explanation_rows(verdict({"<i>$": 0.84, "": 0.16}))).data
+    assert [list(column) for column in table.cells.values] == [
+        ["&#x27;&lt;i&gt;&#36;&#x27; alone", "no past task"],
+        ["84 %", "16 %"],
+    ]
 
 
 def test_many_tasks_are_drawn_as_far_as_there_is_room() -> None:
@@ -78,15 +100,18 @@ def test_suggestions_are_the_columns_of_a_table() -> None:
         assert column[-2] == expected_text(one)
     (bare,) = suggestions_figure([Suggestion({"x": 1}, None, None, {})], "loss").data
     assert list(bare.cells.values[1]) == ["1", "–", "–"]
+    (remarked,) = suggestions_figure([Suggestion({"x": 1}, -0.03, 0.02, {}, 0.01)], "loss").data
+    assert remarked.cells.values[1][1] == "−0.030 ± 0.040 (no experiment gave less than 0.01)"
 
 
 def test_no_label_is_markup() -> None:
-    run = Run.of(ugly())
+    run = Run.of(ugly(method=EXPLAINED))
     figures = [
         weights_figure(weight_rows(run.model, run.points, run.prior.names)),
         progress_figure(run.task.y, -1.0, "<u>loss</u>"),
         left_out_figure(compare(run), -1.0, "<u>loss</u>"),
         suggestions_figure(run.suggestions, "<u>loss</u>"),
+        explanations_figure(explanation_rows(run.verdict)),
     ]
     for figure in figures:
         assert not [text for text in strings(figure) if "<" in text or "$" in text]

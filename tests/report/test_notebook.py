@@ -7,7 +7,7 @@ from scaml import ScaML, Task, report
 from scaml.methods import GPBO
 from tests.cases import meta_data, task_of
 from tests.report.cases import strings
-from tests.run_cases import SPACE, points, ugly
+from tests.run_cases import EXPLAINED, SPACE, explained_run, points, ugly
 
 pytest.importorskip("plotly")
 
@@ -80,3 +80,30 @@ def test_the_answer_does_not_depend_on_when_it_is_asked() -> None:
     one = report.slices(prior, task).to_json()
     torch.manual_seed(1)
     assert report.slices(prior, task).to_json() == one
+
+
+def test_a_model_that_explains_itself_is_drawn_with_its_probabilities() -> None:
+    run = explained_run()
+    assert run.verdict is not None
+    (table,) = report.explanations(run.model).data
+    assert table.cells.values[0][0] == str(run.verdict.best).replace("'", "&#x27;")
+    weights = report.weights(run.model)
+    assert set(run.prior.names) < set(weights.layout.yaxis.ticktext)
+    matters = run.verdict.matters
+    assert [matters[name] for name in weights.layout.yaxis.ticktext[:-1]] == list(
+        weights.data[1].x[:-1]
+    )
+
+
+def test_a_model_in_a_space_of_several_columns_that_explains_itself() -> None:
+    subject = ugly(method=EXPLAINED)
+    model = subject.prior.condition(subject.task)
+    for figure in (report.weights(model, space=SPACE), report.explanations(model)):
+        assert figure.data
+        assert not [text for text in strings(figure) if "<" in text]
+
+
+def test_other_models_have_no_explanations() -> None:
+    model = ScaML(weights="shared").meta_fit(meta_data((6, 7), 2)).condition(task_of(3, 2))
+    words = report.explanations(model).layout.annotations[0].text
+    assert "does not tell which past tasks the new one is like" in words

@@ -1,11 +1,19 @@
 from __future__ import annotations
 
+from scaml.explain.explanations import explanation_rows
 from scaml.explain.run import Run
 from scaml.explain.suggestions import Suggestion
 from scaml.explain.weights import WeightRow
-from scaml.report.tables import matching_table, suggestions_table, table, tiles, weights_table
+from scaml.report.tables import (
+    explanations_table,
+    matching_table,
+    suggestions_table,
+    table,
+    tiles,
+    weights_table,
+)
 from scaml.spaces.matching import Match
-from tests.run_cases import ugly
+from tests.run_cases import UGLY, ugly, verdict
 
 
 def test_a_table_has_a_header_rows_and_one_strong_row() -> None:
@@ -33,6 +41,34 @@ def test_rows_without_numbers_are_not_shown() -> None:
     text = suggestions_table([Suggestion({"x1": 0.5}, None, None, {})], "y")
     assert "Expected" not in text
     assert "raise or lower" not in text
+
+
+def test_a_prediction_beyond_all_values_is_shown_with_a_remark() -> None:
+    below = Suggestion({"x": 1}, -0.03, 0.02, {}, 0.01)
+    above = Suggestion({"x": 2}, 103.0, 0.02, {}, 99.0)
+    text = suggestions_table([below, above, Suggestion({"x": 3}, 0.5, 0.02, {})], "error")
+    remark = '<span class="remark">no experiment gave {}</span>'
+    assert f"<td>−0.030 ± 0.040{remark.format('less than 0.01')}</td>" in text
+    assert f"<td>103.000 ± 0.040{remark.format('more than 99')}</td>" in text
+    assert "<td>0.500 ± 0.040</td>" in text
+
+
+def test_explanations_have_one_row_each() -> None:
+    text = explanations_table(explanation_rows(verdict({UGLY: 0.84, "": 0.154, "a": 0.006})))
+    first = "&#x27;&lt;script&gt;alert(1)&lt;/script&gt;&#x27; alone"
+    assert f'<tr class="strong"><th scope="row">{first}</th><td>84 %</td></tr>' in text
+    assert '<tr><th scope="row">no past task</th><td>15 %</td></tr>' in text
+    assert '<tr><th scope="row">1 other explanation</th><td>1 %</td></tr>' in text
+    assert "<script>" not in text
+
+
+def test_weights_of_a_model_that_explains_itself_have_probabilities() -> None:
+    rows = [WeightRow("A", 0.6, 0.25, 0.5, 0.84, 0.03), WeightRow(None, None, None, 0.5)]
+    text = weights_table(rows, {"A": 7})
+    assert '<th scope="col">Matters</th><th scope="col">Mirrored</th>' in text
+    assert "<td>7</td><td>0.6</td><td>84 %</td><td>3 %</td><td>25 %</td><td>50 %</td>" in text
+    assert "<td>–</td><td>–</td><td>–</td><td>–</td><td>–</td><td>50 %</td>" in text
+    assert "Matters" not in weights_table([WeightRow("A", 0.6, 0.25, 0.5)], {"A": 7})
 
 
 def test_weights_have_one_row_per_task() -> None:

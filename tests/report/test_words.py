@@ -67,6 +67,13 @@ def test_the_weights_are_told_with_their_names() -> None:
     assert "90 % of the prior’s variance is not explained by the past tasks" in words
 
 
+def test_a_negative_weight_is_no_advice_to_follow_the_task() -> None:
+    rows = [WeightRow("A", -0.6, 0.8, 0.5), WeightRow("B", 0.1, 0.2, 0.1), rest(0.4)]
+    assert "may fail here" in about_weights(rows, 6)[-1]
+    rows[0] = WeightRow("A", 0.6, 0.8, 0.5)
+    assert "may work here" in about_weights(rows, 6)[-1]
+
+
 def test_weights_of_0_and_weights_before_any_experiment() -> None:
     rows = [
         WeightRow("A", 0.0, 0.0, 0.0),
@@ -127,6 +134,9 @@ def test_suggestions_are_announced_with_what_they_promise() -> None:
     assert "the past tasks that raise or lower the prediction most" in words
     one = " ".join(about_suggestions(found[:1], "y"))
     assert one.startswith(f"Try this point next. The expected y is {expected_text(found[0])}")
+    low = " ".join(about_suggestions([Suggestion({}, -0.03, 0.02, {}, 0.01)], "error"))
+    reading = "(no experiment gave less than 0.01, so read it as: lower than so far)"
+    assert f"The expected error is −0.030 ± 0.040 {reading}, where" in low
     ranks = [Suggestion({}, None, None, {})]
     assert about_suggestions(ranks, "y") == ["Try the points of this table next."]
     assert about_suggestions([], "y") == ["No suggestion was asked for."]

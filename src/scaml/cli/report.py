@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from scaml.cli.options import takes
+from scaml.cli.show_past import past_json
 from scaml.cli.show_suggestions import as_json
 from scaml.cli.source import Number, SourceOptions
 from scaml.cli.terminal import check_free, print_json, progress
@@ -43,6 +44,6 @@ def report(options: ReportOptions) -> None:
         run = Run.of(subject, seed=options.seed)
         page_of_run(run, options.out, progress=partial(tell, _STAGE))
     if options.as_json:
-        print_json({"report": str(options.out), **as_json(run.suggestions, subject)})
+        print_json({"report": str(options.out), **as_json(run.suggestions, subject), **past_json(run)})
     else:
         typer.echo(f"Report: {options.out}")

@@ -53,6 +53,7 @@ def as_json(found: Sequence[Suggestion], subject: Subject) -> dict[str, Any]:
                 "params": one.params,
                 "expected": one.expected,
                 "deviation": one.deviation,
+                "beyond": one.beyond,
                 "past_tasks": one.moved_by,
             }
             for one in found
@@ -76,6 +77,15 @@ def show(found: Sequence[Suggestion], subject: Subject) -> None:
     if any(one.moved_by for one in found):
         legend += "; past tasks raise or lower the prediction by their numbers"
     typer.echo(f"{legend}.")
+    for text in dict.fromkeys(_reading(one) for one in found if one.beyond is not None):
+        typer.echo(text)
+
+
+def _reading(one: Suggestion) -> str:
+    """How to read an expected value beyond all values so far."""
+    less, lower = ("less", "lower") if one.is_below else ("more", "higher")
+    limit = f"No experiment, past or new, gave {less} than {one.beyond:.4g}"
+    return f"{limit}: read it as {lower} than so far."
 
 
 def _width(console: Console, table: Table) -> int:
@@ -94,11 +104,7 @@ def _table(found: Sequence[Suggestion], subject: Subject, first: int, last: int)
     for name in subject.space.names:
         table.add_row(Text(name), *(Text(str(one.params[name])) for one in shown))
     table.add_section()
-    expected = [
-        "–" if one.expected is None else f"{one.expected:.4g} ± {2 * (one.deviation or 0.0):.2g}"
-        for one in shown
-    ]
-    table.add_row(Text(f"expected {subject.objective}"), *expected)
+    table.add_row(Text(f"expected {subject.objective}"), *map(_expected, shown))
     moves = [
         "\n".join(f"{name} {move:+.3g}" for name, move in list(one.moved_by.items())[:_SHOWN_TASKS])
         for one in shown
@@ -106,3 +112,13 @@ def _table(found: Sequence[Suggestion], subject: Subject, first: int, last: int)
     if any(moves):
         table.add_row(Text("effect of past tasks"), *map(Text, moves))
     return table
+
+
+def _expected(one: Suggestion) -> str:
+    """The expected value, with the remark that no experiment gave such a value."""
+    if one.expected is None:
+        return "–"
+    text = f"{one.expected:.4g} ± {2 * (one.deviation or 0.0):.2g}"
+    if one.beyond is None:
+        return text
+    return f"{text}\nnone {'below' if one.is_below else 'above'} {one.beyond:.4g}"

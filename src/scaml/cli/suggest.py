@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from scaml.cli.options import takes
+from scaml.cli.show_past import past_json, past_lines
 from scaml.cli.show_suggestions import as_csv, as_json, show
 from scaml.cli.source import SourceOptions
 from scaml.cli.terminal import check_free, print_json, progress, write_all
@@ -47,7 +48,8 @@ def suggest(options: SuggestOptions) -> None:
         subject, sheet = options.learn(tell)
         from scaml.explain.run import Run
 
-        found = Run.of(subject, seed=options.seed).suggestions
+        run = Run.of(subject, seed=options.seed)
+        found = run.suggestions
         texts = {}
         if out is not None:
             texts[out] = as_csv(found, subject, sheet, options.task_column)
@@ -55,11 +57,14 @@ def suggest(options: SuggestOptions) -> None:
             from scaml.spaces import space_file
 
             texts[write_space] = space_file.as_toml(subject.space)
+        past: Any = past_json(run) if options.as_json else past_lines(run)
         write_all(texts)
     if options.as_json:
-        print_json(as_json(found, subject))
+        print_json({**as_json(found, subject), **past})
         return
     show(found, subject)
+    for line in past:
+        typer.echo(line)
     for what, path in (("Suggestions", out), ("Space", write_space)):
         if path is not None:
             typer.echo(f"{what}: {path}")

@@ -6,18 +6,22 @@ The hyperparameters are fitted to all observations, so both errors are a little 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
 from scaml.common.parallel import one_thread
+from scaml.explain.inapplicable import Inapplicable
 from scaml.explain.moments import BAND
-from scaml.explain.run import Inapplicable, Run
 from scaml.explain.shares import past_parts_of
 from scaml.gp.kernels import KernelName
 from scaml.gp.units import standardize
 from scaml.methods.shared.plain_gp import fit_plain_gp
 from scaml.model.protocols import LeaveOneOutModel
+
+if TYPE_CHECKING:
+    from scaml.explain.run import Run
 
 __all__ = ["FEWEST", "Comparison", "LeftOut", "compare", "left_out"]
 
@@ -61,6 +65,11 @@ class Comparison:
 
     ours: LeftOut
     plain: LeftOut | None
+
+    @property
+    def gain(self) -> float | None:
+        """By how much the past lowers the error, in the units of y; None without a plain GP."""
+        return None if self.plain is None else self.plain.error - self.ours.error
 
     @property
     def winner(self) -> int:

@@ -8,7 +8,9 @@ from functools import cached_property
 from botorch.models.model import Model
 from torch import Tensor
 
-from scaml.errors import ScaMLError
+from scaml.explain.explanations import verdict_of
+from scaml.explain.inapplicable import Inapplicable
+from scaml.explain.leave_one_out import Comparison, compare
 from scaml.explain.moments import moments, predicts_values
 from scaml.explain.parameters import Parameter, parameters_of, sample
 from scaml.explain.sensitivity import sensitivities
@@ -16,15 +18,12 @@ from scaml.explain.subject import Subject
 from scaml.explain.suggestions import Suggestion, suggestions_at
 from scaml.methods.base import MetaPrior
 from scaml.model.protocols import LeaveOneOutModel
+from scaml.model.verdict import Verdict
 from scaml.tasks.task import Task
 
 __all__ = ["Inapplicable", "Run"]
 
 _POINTS = 256  # that stand for the space
-
-
-class Inapplicable(ScaMLError):  # noqa: N818 - not an error: the sentence takes the figure's place
-    """Why this run has no such numbers, in one sentence that is shown in place of a figure."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +105,35 @@ class Run:
             space=self.subject.space,
             parameters=self.parameters,
             sign=self.sign,
+            observed=self.observed_range,
         )
+
+    @cached_property
+    def observed_range(self) -> tuple[float, float] | None:
+        """The smallest and the largest value of the objective in all tasks, past and new.
+
+        None if there is no value. Tasks of one objective may have different levels, so that the range
+        of all is wider than what is possible in the new one; it is no estimate.
+        """
+        tasks = [*(self.prior.meta if self.prior.names else ()), self.task]
+        values = [self.sign * task.y for task in tasks if task.n]
+        if not values:
+            return None
+        return float(min(y.min() for y in values)), float(max(y.max() for y in values))
+
+    @cached_property
+    def verdict(self) -> Verdict | None:
+        """Which past tasks the new one is like; None if the model does not tell."""
+        return verdict_of(self.model)
+
+    @cached_property
+    def comparison(self) -> Comparison:
+        """Leave-one-out predictions with the past and without it.
+
+        Raises:
+            Inapplicable: If `leave_one_out.compare` does.
+        """
+        return compare(self)
 
     @cached_property
     def before_data(self) -> Model | None:

@@ -17,6 +17,8 @@ from scaml.spaces.space import Space
 
 __all__ = ["Suggestion", "suggestions_at"]
 
+_ROUNDING = 1e-9  # where all values are equal, the prediction is that value up to rounding errors
+
 
 @dataclass(frozen=True)
 class Suggestion:
@@ -28,12 +30,21 @@ class Suggestion:
         deviation: The standard deviation of this prediction.
         moved_by: How far each past task raises (+) or lowers (-) the prediction; the largest change
             first, tasks without an effect left out.
+        beyond: The smallest or largest value that any experiment gave, past or new, if the prediction
+            lies beyond it; else None. A prediction that no value supports, such as a negative error
+            rate, is shown with this number.
     """
 
     params: dict[str, Any]
     expected: float | None
     deviation: float | None
     moved_by: dict[str, float]
+    beyond: float | None = None
+
+    @property
+    def is_below(self) -> bool:
+        """Whether the prediction is below all values that experiments gave, rather than above."""
+        return self.expected is not None and self.beyond is not None and self.expected < self.beyond
 
 
 def suggestions_at(
@@ -43,6 +54,7 @@ def suggestions_at(
     space: Space | None,
     parameters: Sequence[Parameter],
     sign: float,
+    observed: tuple[float, float] | None = None,
 ) -> list[Suggestion]:
     """The numbers of each suggested point.
 
@@ -52,6 +64,8 @@ def suggestions_at(
         space: What the columns of X mean; None for the unit cube.
         parameters: The parameters that vary.
         sign: -1 if the model predicts -y of a minimized objective.
+        observed: The smallest and the largest value of the objective, not of -y, in any experiment;
+            None if there is none.
     """
     mean: list[Any] = [None] * len(X)
     deviation: list[Any] = [None] * len(X)
@@ -60,9 +74,26 @@ def suggestions_at(
         mean, deviation = (sign * predicted).tolist(), spread.tolist()
     parts = past_parts_of(model)
     return [
-        Suggestion(_params(x, space, parameters), mean[i], deviation[i], _moves(x, parts, sign))
+        Suggestion(
+            _params(x, space, parameters),
+            mean[i],
+            deviation[i],
+            _moves(x, parts, sign),
+            _beyond(mean[i], observed),
+        )
         for i, x in enumerate(X)
     ]
+
+
+def _beyond(expected: float | None, observed: tuple[float, float] | None) -> float | None:
+    """The end of the observed range that a prediction lies beyond; None if it lies within the range."""
+    if expected is None or observed is None:
+        return None
+    low, high = observed
+    rounding = _ROUNDING * max(abs(low), abs(high))
+    if expected < low - rounding:
+        return low
+    return high if expected > high + rounding else None
 
 
 def _params(x: Tensor, space: Space | None, parameters: Sequence[Parameter]) -> dict[str, Any]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from botorch.models.model import Model
 from torch import Tensor
 
-from scaml.explain.run import Inapplicable
+from scaml.explain.explanations import verdict_of
+from scaml.explain.inapplicable import Inapplicable
 from scaml.explain.shares import Shares, past_parts_of
 
 __all__ = ["WeightRow", "weight_rows", "weights_of"]
@@ -23,12 +25,18 @@ class WeightRow:
         mean: The share of the mean; None if the model has no shares, or if the rest adds nothing to the
             mean.
         variance: The share of the variance; None if the model has no shares.
+        matters: The probability that the task matters; None for the rest, and if the model does not
+            tell.
+        mirrored: The probability that the task is like the new one with the opposite sign; None as
+            above.
     """
 
     name: str | None
     weight: float | None
     mean: float | None = None
     variance: float | None = None
+    matters: float | None = None
+    mirrored: float | None = None
 
     @property
     def is_rest(self) -> bool:
@@ -65,12 +73,34 @@ def weight_rows(
         raise Inapplicable(f"{method} has no weights of the past tasks.")
     order = weights.abs().argsort(descending=True, stable=True).tolist()
     parts = past_parts_of(model)
+    matters, mirrored = _probabilities(model, len(names))
     if parts is None:
-        return [WeightRow(names[m], float(weights[m])) for m in order]
+        return [
+            WeightRow(names[m], float(weights[m]), matters=matters[m], mirrored=mirrored[m])
+            for m in order
+        ]
     shares = Shares.of(parts, X)
     rows = [
-        WeightRow(names[m], float(weights[m]), float(shares.mean[m]), float(shares.variance[m]))
+        WeightRow(
+            names[m],
+            float(weights[m]),
+            float(shares.mean[m]),
+            float(shares.variance[m]),
+            matters[m],
+            mirrored[m],
+        )
         for m in order
     ]
     rest_of_mean = None if parts.of_prior else float(shares.mean[-1])
     return [*rows, WeightRow(None, None, rest_of_mean, float(shares.variance[-1]))]
+
+
+def _probabilities(model: Model, tasks: int) -> tuple[Sequence[float | None], Sequence[float | None]]:
+    """Per past task, the probabilities that it matters and that it is mirrored; None where unknown.
+
+    They are in the order of the weights: the caller may have given the tasks other names.
+    """
+    verdict = verdict_of(model)
+    if verdict is None:
+        return [None] * tasks, [None] * tasks
+    return list(verdict.matters.values()), list(verdict.mirrored.values())

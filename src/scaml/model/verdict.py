@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from scaml.common.wording import counted
 from scaml.model.mutual_evidence import Kind
 
 __all__ = ["ProbableExplanation", "Verdict"]
 
 _LISTED = 3  # explanations in the one-line form
 _WORTH_A_WORD = 0.05  # probability
+_FEWEST = 5  # observations before a user is warned
+_LIKELY = 0.5  # probability above which a user is warned
 
 
 @dataclass(frozen=True)
@@ -67,11 +70,24 @@ class Verdict:
         """The probability that no past task is like the new one."""
         return sum(e.probability for e in self.explanations if e.kind == "none")
 
+    @property
+    def set_aside(self) -> bool:
+        """Whether a user should know that the past is hardly used: no past task is like the new one."""
+        return self.observations >= _FEWEST and self.none > _LIKELY
+
+    @property
+    def looks_mirrored(self) -> tuple[str, ...]:
+        """The past tasks of which a user should know that they look mirrored."""
+        if self.observations < _FEWEST:
+            return ()
+        return tuple(name for name, p in self.mirrored.items() if p > _LIKELY)
+
     def __str__(self) -> str:
         told = [e for e in self.explanations[:_LISTED] if e.probability >= _WORTH_A_WORD]
         shown = "; ".join(f"{e} {e.probability:.0%}" for e in told or self.explanations[:1])
-        count = "1 observation" if self.observations == 1 else f"{self.observations} observations"
-        return f"after {count}, the new task is like: {shown}"
+        n = self.observations
+        when = f"after {counted(n, 'observation')}" if n else "before the first observation"
+        return f"{when}, the new task is like: {shown}"
 
 
 def _first(names: tuple[str, ...]) -> str:

@@ -12,10 +12,19 @@ if TYPE_CHECKING:
     from scaml.explain.subject import Subject
     from scaml.integrations.optuna.subject import of_study
     from scaml.report.document import page
-    from scaml.report.notebook import leave_one_out, maps, progress, slices, suggestions, weights
+    from scaml.report.notebook import (
+        explanations,
+        leave_one_out,
+        maps,
+        progress,
+        slices,
+        suggestions,
+        weights,
+    )
 
 __all__ = [
     "Subject",
+    "explanations",
     "leave_one_out",
     "maps",
     "of_study",
@@ -29,6 +38,7 @@ __all__ = [
 # Imported when first asked for: a page about a table does not need the Optuna sampler.
 _HOMES = {
     "Subject": "explain.subject",
+    "explanations": "report.notebook",
     "leave_one_out": "report.notebook",
     "maps": "report.notebook",
     "of_study": "integrations.optuna.subject",

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from torch import Tensor
 
+from scaml.explain.explanations import ExplanationRow
 from scaml.explain.leave_one_out import Comparison, LeftOut
 from scaml.explain.moments import BAND
 from scaml.explain.run import Inapplicable
@@ -30,40 +31,58 @@ from scaml.report.row_texts import (
     description,
     expected_text,
     largest_moves,
+    limit_text,
     row_name,
     setting_texts,
     weight_text,
 )
 from scaml.report.text import number, percent, short, with_spread
+from scaml.report.verdict_words import explanation_text
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-__all__ = ["MOST_ROWS", "left_out_figure", "progress_figure", "suggestions_figure", "weights_figure"]
+__all__ = [
+    "MOST_ROWS",
+    "explanations_figure",
+    "left_out_figure",
+    "progress_figure",
+    "suggestions_figure",
+    "weights_figure",
+]
 
 MOST_ROWS = 40
 """Past tasks that a chart has room for."""
 _ROW, _FRAME = 23, 40  # pixels
-_COLUMNS = ("weight", "share of the mean", "share of the variance")
-_GAP, _ROOM = 0.05, 0.3  # between columns, and beside the longest bar
+_COLUMNS = {  # fields of a row
+    "weight": "weight",
+    "matters": "matters",
+    "mean": "share of the mean",
+    "variance": "share of the variance",
+}
+_FULL = 3  # columns with room for whole titles; with more, "share of the" is left out
+_GAP, _ROOM = 0.05, 0.15  # between columns, and beside the longest bar, per column
 
 
 def weights_figure(rows: list[WeightRow]) -> Figure:
-    """One bar per past task: the weight, then the shares of mean and variance if there are any."""
+    """One bar per past task: the weight, then probability and shares if there are any."""
     shown = [row for row in rows if not row.is_rest][:MOST_ROWS]
     shown += [row for row in rows if row.is_rest]
-    titles = _COLUMNS if rows[0].mean is not None else _COLUMNS[:1]
+    columns = [name for name in _COLUMNS if getattr(rows[0], name) is not None]
     places = list(range(len(shown)))
     axes: dict[str, Any] = {}
     heads = []
-    for column, (title, domain) in enumerate(zip(titles, domains(len(titles), _GAP), strict=True)):
-        axes[f"xaxis{column + 1 if column else ''}"] = axis(
+    for i, (column, domain) in enumerate(zip(columns, domains(len(columns), _GAP), strict=True)):
+        axes[f"xaxis{i + 1 if i else ''}"] = axis(
             domain=domain,
-            range=_reach(shown, column),
+            range=_reach(_values(shown, column), _ROOM * len(columns)),
             visible=False,
             fixedrange=True,
         )
-        heads.append(_head(title, domain[0]))
+        title = _COLUMNS[column]
+        heads.append(
+            _head(title if len(columns) <= _FULL else title.removeprefix("share of the "), domain[0])
+        )
     axes["yaxis"] = axis(
         tickvals=places,
         ticktext=[label(short(row_name(row))) for row in shown],
@@ -74,7 +93,7 @@ def weights_figure(rows: list[WeightRow]) -> Figure:
         fixedrange=True,
     )
     return figure(
-        [_bars(shown, places, column) for column in range(len(titles))],
+        [_bars(shown, places, column, i + 1) for i, column in enumerate(columns)],
         **axes,
         annotations=heads,
         height=_FRAME + _ROW * len(shown),
@@ -95,26 +114,26 @@ def _head(title: str, left: float) -> dict[str, Any]:
     return place | {"text": label(title), "showarrow": False, "font": {"size": 12, "color": INK}}
 
 
-def _value(row: WeightRow, column: int) -> float | None:
-    return (row.weight, row.mean, row.variance)[column]
+def _values(rows: list[WeightRow], column: str) -> list[float | None]:
+    return [getattr(row, column) for row in rows]
 
 
-def _reach(rows: list[WeightRow], column: int) -> list[float]:
-    """The range of a column, with room for the numbers beside the bars."""
-    values = [value for row in rows if (value := _value(row, column)) is not None]
-    low, high = min([0.0, *values]), max([0.0, *values])
-    room = _ROOM * (high - low or 1.0)
+def _reach(values: list[float | None], share: float) -> list[float]:
+    """The range of a column, with room for the numbers beside the bars, a share of the bars' range."""
+    known = [value for value in values if value is not None]
+    low, high = min([0.0, *known]), max([0.0, *known])
+    room = share * (high - low or 1.0)
     return [low - room if low < 0 else 0.0, high + room]
 
 
-def _bars(rows: list[WeightRow], places: list[int], column: int) -> dict[str, Any]:
-    values = [_value(row, column) for row in rows]
+def _bars(rows: list[WeightRow], places: list[int], column: str, axis_number: int) -> dict[str, Any]:
+    values = _values(rows, column)
     return {
         "type": "bar",
         "orientation": "h",
         "x": values,
         "y": places,
-        "xaxis": "x" if column == 0 else f"x{column + 1}",
+        "xaxis": "x" if axis_number == 1 else f"x{axis_number}",
         "marker": {"color": [PRIOR if row.is_rest else POSTERIOR for row in rows]},
         "text": [_bar_text(value, column) for value in values],
         "textposition": "outside",
@@ -126,10 +145,10 @@ def _bars(rows: list[WeightRow], places: list[int], column: int) -> dict[str, An
     }
 
 
-def _bar_text(value: float | None, column: int) -> str:
+def _bar_text(value: float | None, column: str) -> str:
     if value is None:
         return ""
-    return label(percent(value) if column else weight_text(value))
+    return label(weight_text(value) if column == "weight" else percent(value))
 
 
 def progress_figure(y: Tensor, sign: float, objective: str) -> Figure:
@@ -246,7 +265,17 @@ def suggestions_figure(found: list[Suggestion], objective: str) -> Figure:
     head = ["", *(f"suggestion {i}" for i in range(1, len(found) + 1))]
     names = list(found[0].params)
     first = [*names, f"expected {objective}", "past tasks that raise or lower it most"]
-    columns = [first, *map(_column, found)]
+    return _table_figure(head, [first, *map(_column, found)])
+
+
+def explanations_figure(rows: list[ExplanationRow]) -> Figure:
+    """The table of explanations: one row each, with its probability."""
+    texts = [explanation_text(row) for row in rows]
+    shares = [percent(row.probability) for row in rows]
+    return _table_figure(["the new task is like", "probability"], [texts, shares])
+
+
+def _table_figure(head: list[str], columns: list[list[str]]) -> Figure:
     table = {
         "type": "table",
         "header": {
@@ -263,9 +292,11 @@ def suggestions_figure(found: list[Suggestion], objective: str) -> Figure:
             "height": 26,
         },
     }
-    return figure([table], height=120 + 26 * len(first), margin={"l": 8, "r": 8, "t": 8, "b": 8})
+    return figure([table], height=120 + 26 * len(columns[0]), margin={"l": 8, "r": 8, "t": 8, "b": 8})
 
 
 def _column(suggestion: Suggestion) -> list[str]:
     moves = ", ".join(f"{name} {move}" for name, move in largest_moves(suggestion))
-    return [*setting_texts(suggestion), expected_text(suggestion) or "–", moves or "–"]
+    expected, limit = expected_text(suggestion) or "–", limit_text(suggestion)
+    expected += f" ({limit})" if limit else ""
+    return [*setting_texts(suggestion), expected, moves or "–"]

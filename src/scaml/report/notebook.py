@@ -14,14 +14,21 @@ from botorch.models.model import Model
 from torch import Tensor
 
 from scaml.common.checks import check_seed
-from scaml.explain.leave_one_out import compare
+from scaml.explain.explanations import explanation_rows, verdict_of
 from scaml.explain.parameters import parameters_of, sample
 from scaml.explain.run import Inapplicable, Run
+from scaml.explain.shares import past_parts_of
 from scaml.explain.subject import Subject
 from scaml.explain.weights import weight_rows
 from scaml.methods.base import MetaPrior
 from scaml.report.drawing import domains, figure, note
-from scaml.report.figures import left_out_figure, progress_figure, suggestions_figure, weights_figure
+from scaml.report.figures import (
+    explanations_figure,
+    left_out_figure,
+    progress_figure,
+    suggestions_figure,
+    weights_figure,
+)
 from scaml.report.sections import MOST_SLICES
 from scaml.report.surfaces import check_two, map_panels, slice_panel, task_curves
 from scaml.spaces.space import Space
@@ -30,7 +37,7 @@ from scaml.tasks.task import Task
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-__all__ = ["leave_one_out", "maps", "progress", "slices", "suggestions", "weights"]
+__all__ = ["explanations", "leave_one_out", "maps", "progress", "slices", "suggestions", "weights"]
 
 _POINTS = 256
 
@@ -40,13 +47,16 @@ def weights(
 ) -> Figure:
     """The weight of every past task, with the task's shares of the prior's mean and variance.
 
+    If the model explains itself, also the probability that the task matters.
+
     Args:
         model: What `prior.condition` returns.
         names: The names of the past tasks; by default those that the model knows.
         space: What the columns of X mean; by default the unit cube.
         seed: Decides the points that stand for the space.
     """
-    task_gps = getattr(model, "task_gps", None)
+    parts = past_parts_of(model)
+    task_gps = getattr(model, "task_gps", None) if parts is None else parts.task_gps
     known = tuple(getattr(task_gps, "names", ()) if names is None else names)
 
     def draw() -> Figure:
@@ -55,6 +65,15 @@ def weights(
         return weights_figure(weight_rows(model, X, known))
 
     return _or_note(draw)
+
+
+def explanations(model: Model) -> Figure:
+    """Which past tasks the new one is like: a table of explanations with their probabilities.
+
+    Args:
+        model: What `prior.condition` returns.
+    """
+    return _or_note(lambda: explanations_figure(explanation_rows(verdict_of(model))))
 
 
 def progress(task: Task, *, objective: str = "y", maximize: bool = True) -> Figure:
@@ -125,7 +144,7 @@ def leave_one_out(
 ) -> Figure:
     """Each observation predicted from all others, also by a plain GP; arguments as of `slices`."""
     run = _run(prior, task, None, objective, maximize, seed)
-    return _or_note(lambda: left_out_figure(compare(run), run.sign, objective))
+    return _or_note(lambda: left_out_figure(run.comparison, run.sign, objective))
 
 
 def suggestions(

@@ -11,6 +11,8 @@ __all__ = [
     "description",
     "expected_text",
     "largest_moves",
+    "limit_text",
+    "reading_text",
     "row_name",
     "setting_texts",
     "weight_text",
@@ -51,6 +53,8 @@ def description(row: WeightRow) -> str:
         parts.append(f"{percent(row.mean)} of the mean")
     if row.variance is not None:
         parts.append(f"{percent(row.variance)} of the variance")
+    if row.matters is not None:
+        parts.append(f"matters with probability {percent(row.matters)}")
     return f"{plain(row_name(row))}: {', '.join(parts)}"
 
 
@@ -69,6 +73,34 @@ def expected_text(suggestion: Suggestion) -> str:
     if suggestion.expected is None or suggestion.deviation is None:
         return ""
     return with_spread(suggestion.expected, BAND * suggestion.deviation)
+
+
+def limit_text(suggestion: Suggestion) -> str:
+    """The remark beside an expected value beyond all values so far; empty if it lies among them.
+
+    Examples:
+        >>> limit_text(Suggestion({}, -0.03, 0.1, {}, 0.01))
+        'no experiment gave less than 0.01'
+    """
+    if suggestion.beyond is None:
+        return ""
+    return f"no experiment gave {_side(suggestion, 'less', 'more')} than {number(suggestion.beyond)}"
+
+
+def reading_text(suggestion: Suggestion) -> str:
+    """How to read an expected value beyond all values so far, as the remark of a sentence.
+
+    Examples:
+        >>> reading_text(Suggestion({}, -0.03, 0.1, {}, 0.01))
+        'no experiment gave less than 0.01, so read it as: lower than so far'
+    """
+    limit = limit_text(suggestion)
+    reading = f"so read it as: {_side(suggestion, 'lower', 'higher')} than so far"
+    return f"{limit}, {reading}" if limit else ""
+
+
+def _side(suggestion: Suggestion, below: str, above: str) -> str:
+    return below if suggestion.is_below else above
 
 
 def largest_moves(suggestion: Suggestion) -> list[tuple[str, str]]:

@@ -7,16 +7,28 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from scaml.common.progress import StepProgress
-from scaml.explain.leave_one_out import compare
+from scaml.explain.explanations import explanation_rows
 from scaml.explain.run import Inapplicable, Run
 from scaml.explain.weights import weight_rows
 from scaml.report.escape import escaped
 from scaml.report.figures import MOST_ROWS, left_out_figure, progress_figure, weights_figure
 from scaml.report.legends import maps_legend, slices_legend
-from scaml.report.row_texts import expected_text
+from scaml.report.row_texts import expected_text, limit_text
 from scaml.report.surfaces import check_two, map_panels, slice_panel, task_curves
-from scaml.report.tables import matching_table, suggestions_table, tiles, weights_table
+from scaml.report.tables import (
+    explanations_table,
+    matching_table,
+    suggestions_table,
+    tiles,
+    weights_table,
+)
 from scaml.report.text import number, plain
+from scaml.report.verdict_words import (
+    ABOUT_PROBABILITIES,
+    about_explanations,
+    about_verdict,
+    warnings,
+)
 from scaml.report.words import (
     about_left_out,
     about_map,
@@ -78,6 +90,7 @@ def sections(run: Run, progress: StepProgress | None = None) -> list[Section]:
     """
     makers: dict[str, Callable[[Run], Content]] = {
         "Summary": _summary,
+        **({"Which past task is this one like?": _explanations} if run.verdict else {}),
         "How much each past task counts": _weights,
         "Along each parameter": _slices,
         "Two parameters together": _maps,
@@ -107,7 +120,13 @@ def _summary(run: Run) -> Content:
         value = number(run.sign * float(run.task.y[run.best]))
         pairs.insert(0, (f"Best {subject.objective} so far", value))
     if found and expected_text(found[0]):
-        pairs.append((f"Expected {subject.objective} of the first suggestion", expected_text(found[0])))
+        limit = limit_text(found[0])
+        what = f"Expected {subject.objective} of the first suggestion{f' ({limit})' if limit else ''}"
+        pairs.append((what, expected_text(found[0])))
+    words = about_summary(run)
+    if run.verdict is not None:
+        words.append(about_verdict(run.verdict))
+        blocks += [paragraph([text], "warning") for text in warnings(run.verdict)]
     blocks.append(tiles(pairs))
     if run.task.n:
         drawn = progress_figure(run.task.y, run.sign, subject.objective)
@@ -115,7 +134,13 @@ def _summary(run: Run) -> Content:
     blocks.append(f"<h3>What to try next</h3>{paragraph(about_suggestions(found, subject.objective))}")
     if found:
         blocks.append(suggestions_table(found, subject.objective))
-    return about_summary(run), blocks
+    return words, blocks
+
+
+def _explanations(run: Run) -> Content:
+    rows = explanation_rows(run.verdict, run.method)
+    assert run.verdict is not None
+    return about_explanations(run.verdict), [explanations_table(rows)]
 
 
 def _weights(run: Run) -> Content:
@@ -129,6 +154,8 @@ def _weights(run: Run) -> Content:
         blocks.append(f'<p class="note">{escaped(about_shares(rows))}</p>')
     else:
         words.append(f"How the weights are used depends on {run.method}.")
+    if rows[0].matters is not None:
+        blocks.append(f'<p class="note">{escaped(ABOUT_PROBABILITIES)}</p>')
     sizes = {name: task.n for name, task in zip(run.past, run.prior.meta, strict=True)}
     numbers = weights_table(rows, sizes)
     blocks.append(f"<details><summary>All weights as a table</summary>{numbers}</details>")
@@ -160,7 +187,7 @@ def _maps(run: Run) -> Content:
 
 
 def _left_out(run: Run) -> Content:
-    comparison = compare(run)
+    comparison = run.comparison
     drawn = left_out_figure(comparison, run.sign, run.subject.objective)
     words = about_left_out(comparison, run.subject.objective)
     errors = "the error is" if comparison.plain is None else "both errors are"
@@ -185,7 +212,13 @@ def _matching(run: Run) -> Content:
     return about_matching(run), blocks
 
 
-def paragraph(words: list[str]) -> str:
-    """Sentences as one paragraph of HTML, without line breaks before % and around ±."""
+def paragraph(words: list[str], kind: str = "") -> str:
+    """Sentences as one paragraph of HTML, without line breaks before % and around ±.
+
+    Args:
+        words: The sentences.
+        kind: The CSS class; empty for none.
+    """
     text = escaped(" ".join(words))
-    return f"<p>{text.replace(' %', '&nbsp;%').replace(' ± ', '&nbsp;±&nbsp;')}</p>"
+    start = f'<p class="{kind}">' if kind else "<p>"
+    return f"{start}{text.replace(' %', '&nbsp;%').replace(' ± ', '&nbsp;±&nbsp;')}</p>"

@@ -40,6 +40,8 @@ tbody th { font-weight: 400; color: var(--grey); max-width: 22em; }
 td { font-variant-numeric: tabular-nums; }
 tr.strong td, tr.strong th { font-weight: 600; color: var(--ink); }
 td span { display: block; }
+td span.remark { font-weight: 400; color: var(--grey); max-width: 20em; }
+.warning { border-left: 3px solid #d55e00; padding-left: 12px; }
 details { margin: 8px 0; font-size: 14px; }
 summary { cursor: pointer; color: var(--blue); }
 ul.plain { padding-left: 20px; margin: 0 0 10px; overflow-wrap: anywhere; }

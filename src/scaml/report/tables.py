@@ -4,14 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from scaml.explain.explanations import ExplanationRow
 from scaml.explain.suggestions import Suggestion
 from scaml.explain.weights import WeightRow
 from scaml.report.escape import escaped
-from scaml.report.row_texts import expected_text, largest_moves, row_name, setting_texts, weight_text
+from scaml.report.row_texts import (
+    expected_text,
+    largest_moves,
+    limit_text,
+    row_name,
+    setting_texts,
+    weight_text,
+)
 from scaml.report.text import percent, plain, setting, short
+from scaml.report.verdict_words import explanation_text
 from scaml.spaces.matching import Match
 
-__all__ = ["matching_table", "suggestions_table", "table", "tiles", "weights_table"]
+__all__ = [
+    "explanations_table",
+    "matching_table",
+    "suggestions_table",
+    "table",
+    "tiles",
+    "weights_table",
+]
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]], *, strong: int = -1) -> str:
@@ -41,14 +57,20 @@ def suggestions_table(found: Sequence[Suggestion], objective: str) -> str:
         for i, name in enumerate(found[0].params)
     ]
     strong = len(lines)
-    expected = [expected_text(one) for one in found]
+    expected = [_expected(one) for one in found]
     if any(expected):
-        lines.append([f"Expected {escaped(objective)}", *map(escaped, expected)])
+        lines.append([f"Expected {escaped(objective)}", *expected])
     moves = [largest_moves(one) for one in found]
     if any(moves):
         name = "Past tasks that raise or lower this prediction most"
         lines.append([name, *map(_spans, moves)])
     return table(head, lines, strong=strong)
+
+
+def _expected(suggestion: Suggestion) -> str:
+    limit = limit_text(suggestion)
+    remark = f'<span class="remark">{escaped(limit)}</span>' if limit else ""
+    return escaped(expected_text(suggestion)) + remark
 
 
 def _spans(moves: Sequence[tuple[str, str]]) -> str:
@@ -61,18 +83,26 @@ def _spans(moves: Sequence[tuple[str, str]]) -> str:
 
 def weights_table(rows: Sequence[WeightRow], sizes: dict[str, int]) -> str:
     """All weights as numbers, one row per past task; `sizes` has the number of observations of each."""
-    shared = rows[0].mean is not None
+    shared, explained = rows[0].mean is not None, rows[0].matters is not None
     head = ["Past task", "Observations", "Weight"]
+    head += ["Matters", "Mirrored"] if explained else []
     head += ["Share of the mean", "Share of the variance"] if shared else []
     lines = []
     for row in rows:
         weight = "–" if row.weight is None else weight_text(row.weight)
         size = "–" if row.name is None else str(sizes.get(row.name, "–"))
         line = [row_name(row), size, weight]
-        if shared:
-            line += ["–" if share is None else percent(share) for share in (row.mean, row.variance)]
+        shares = [row.matters, row.mirrored] if explained else []
+        shares += [row.mean, row.variance] if shared else []
+        line += ["–" if share is None else percent(share) for share in shares]
         lines.append([escaped(text) for text in line])
     return table(head, lines)
+
+
+def explanations_table(rows: Sequence[ExplanationRow]) -> str:
+    """The probability of each explanation, the most probable in bold."""
+    lines = [[escaped(explanation_text(row)), escaped(percent(row.probability))] for row in rows]
+    return table(["The new task is like", "Probability"], lines, strong=0)
 
 
 def matching_table(matches: Sequence[Match]) -> str:

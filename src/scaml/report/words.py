@@ -9,7 +9,7 @@ from scaml.explain.leave_one_out import Comparison
 from scaml.explain.run import Run
 from scaml.explain.suggestions import Suggestion
 from scaml.explain.weights import WeightRow
-from scaml.report.row_texts import expected_text, weight_text
+from scaml.report.row_texts import expected_text, reading_text, weight_text
 from scaml.report.text import listed, number, percent, quoted
 
 __all__ = [
@@ -69,9 +69,11 @@ def about_suggestions(found: Sequence[Suggestion], objective: str) -> list[str]:
     if not expected:
         return ["Try the points of this table next."]
     one = len(found) == 1
+    reading = reading_text(found[0])
     words = [
         "Try this point next." if one else "Try these points next.",
-        f"The expected {objective} {'is' if one else 'of the first is'} {expected}, where ± is two "
+        f"The expected {objective} {'is' if one else 'of the first is'} {expected}"
+        f"{f' ({reading})' if reading else ''}, where ± is two "
         "standard deviations: about 95 of 100 true values should lie inside.",
     ]
     if found[0].moved_by:
@@ -107,6 +109,8 @@ def about_weights(rows: Sequence[WeightRow], n: int) -> list[str]:
             f"{percent(rest)} of the prior’s variance is not explained by the past tasks: new "
             "experiments teach more than the past."
         )
+    elif (used[0].weight or 0.0) < 0:
+        words.append("A negative weight means that what worked in the past task may fail here.")
     else:
         words.append("Look at the tasks with large weights first: what worked there may work here.")
     return words

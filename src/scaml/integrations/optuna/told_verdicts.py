@@ -19,8 +19,6 @@ EXPLANATIONS = "scaml:explanations"
 MATTERS = "scaml:matters"
 """The user attribute with the probability that each past study matters."""
 _WORTH_TELLING = 0.005  # probability
-_FEWEST = 5  # trials before a warning
-_LIKELY = 0.5
 
 
 class ToldVerdicts:
@@ -49,16 +47,13 @@ class ToldVerdicts:
 
 def _warnings(verdict: Verdict) -> list[tuple[str, str]]:
     """What a user should know about the past, each with a key under which it is said once."""
-    n, found = verdict.observations, []
-    if n < _FEWEST:
-        return []
-    mirrored = [name for name, p in verdict.mirrored.items() if p > _LIKELY]
+    n, found, mirrored = verdict.observations, [], verdict.looks_mirrored
     if mirrored:
         names = ", ".join(map(repr, mirrored[:5]))
         looks = "looks" if len(mirrored) == 1 else "look"
         text = f"The past studies disagree with these {n} trials: {names} {looks} mirrored."
         found.append((f"mirrored {names}", f"{text} Check the direction of the objective."))
-    if verdict.none > _LIKELY:
+    if verdict.set_aside:
         found.append(
             (
                 "none",
