@@ -133,7 +133,7 @@ def test_words() -> None:
     assert in_words(RESULT) == (
         "After 2 evaluations, the twin matters with probability 0.88, the best relative with 0.06, "
         "the best stranger with 0.00, none of them with 0.12. "
-        "The twin was found: its probability is above 0.5 from evaluation 1 on."
+        "The twin was found: from evaluation 1 on, its probability is above 0.5, and no stranger's is."
     )
     alone = dataclasses.replace(RESULT, matters={"twin": (0.5, 0.25)}, none=(0.5, 0.75))
     assert in_words(alone) == (
@@ -141,4 +141,7 @@ def test_words() -> None:
         "The twin was not found."
     )
     known = dataclasses.replace(alone, matters={"twin": (0.75, 0.75)}, none=(0.25, 0.25))
-    assert in_words(known).endswith("The twin was found: its probability is above 0.5 from the start.")
+    assert "The twin was found: from the start, its probability" in in_words(known)
+    both = dataclasses.replace(known, matters={"twin": (0.75, 0.75), "stranger 1": (0.5, 0.75)})
+    assert both.found_after is None
+    assert in_words(both).endswith("The twin was not told apart from the strangers.")

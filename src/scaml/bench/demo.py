@@ -23,7 +23,7 @@ __all__ = ["METHOD", "PLAIN", "SCAML", "DemoResult", "Progress", "in_words", "ru
 SCAML, PLAIN = "ScaML-GP", "plain GP"
 METHOD = ScaML(weights="explained")
 """What has a past in the demonstration."""
-_PROBABLE = 0.5  # a twin that matters with a larger probability is found
+_PROBABLE = 0.5  # a twin that matters with a larger probability, and no stranger does, is found
 
 Progress = Callable[[str, int, int], None]
 """Called with what is done next, the number of finished steps, and the number of all steps."""
@@ -57,10 +57,15 @@ class DemoResult:
 
     @property
     def found_after(self) -> int | None:
-        """The evaluations after which the twin matters more probably than not, and stays so."""
-        twin = self.matters["twin"]
-        doubtful = [n for n, probability in enumerate(twin) if probability <= _PROBABLE]
-        first = doubtful[-1] + 1 if doubtful else 0
+        """The evaluations after which the twin matters more probably than not, and no stranger does.
+
+        That must hold after all later evaluations, too; None if it never does.
+        """
+        twin, stranger = self.matters["twin"], self.best("stranger")
+        found = [probability > _PROBABLE for probability in twin]
+        if stranger is not None:  # the past as a whole explains the new task by strangers, too
+            found = [so and s <= _PROBABLE for so, s in zip(found, stranger, strict=True)]
+        first = max((n + 1 for n, so in enumerate(found) if not so), default=0)
         return first if first < len(twin) else None
 
 
@@ -134,9 +139,12 @@ def in_words(result: DemoResult) -> str:
     parts.append(f"none of them with {result.none[-1]:.2f}")
     after = result.found_after
     since = "the start" if after == 0 else f"evaluation {after} on"
-    found = f"The twin was found: its probability is above {_PROBABLE} from {since}."
+    found = (
+        f"The twin was found: from {since}, its probability is above {_PROBABLE}, and no stranger's is."
+    )
     if after is None:
-        found = "The twin was not found."
+        apart = result.matters["twin"][-1] > _PROBABLE
+        found = f"The twin was not {'told apart from the strangers' if apart else 'found'}."
     return f"After {count}, {', '.join(parts)}. {found}"
 
 
