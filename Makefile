@@ -19,7 +19,7 @@ $(READY): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[bench,report,sheets]' --group dev --group docs --group study
 	touch $(READY)
 
-demo: $(READY) ## ScaML-GP and a plain GP on the Branin family; writes scaml-demo/.
+demo: $(READY) ## ScaML-GP finds a twin in its past, beside a plain GP; writes scaml-demo/.
 	$(BIN)/scaml demo --out scaml-demo
 
 test: $(READY) ## All tests.

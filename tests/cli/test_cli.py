@@ -29,7 +29,12 @@ RESULT = DemoResult(
     family=FAMILIES["branin"],
     seed=0,
     regrets={"ScaML-GP": (4.0,) * 4 + (0.25,) * 16, "plain GP": (9.0,) * 20},
-    weights={"branin-0": 0.0, "branin-1": 0.625},
+    matters={
+        "stranger 1": (0.25,) * 20 + (0.125,),
+        "twin": (0.375,) * 7 + (0.625,) * 14,
+        "relative 1": (0.25,) * 21,
+    },
+    none=(0.5,) * 21,
 )
 
 

@@ -28,7 +28,10 @@ def test_demo_prints_tables_and_draws(tmp_path: Path, capsys: pytest.CaptureFixt
     assert main(["demo", "--out", str(out)]) == 0
     printed = capsys.readouterr()
     assert re.search(r"\b5\b.*0\.25.*\b9\b", printed.out)
-    assert re.search(r"branin-1.*0\.62", printed.out)
+    assert re.search(r"twin\W+0\.38\W+0\.38\W+0\.38\W+0\.62\W+0\.62\W+0\.62", printed.out)
+    rows = re.findall(r"twin |relative 1 |stranger 1 |none ", printed.out[: printed.out.index("After")])
+    assert [row.strip() for row in rows] == ["twin", "relative 1", "stranger 1", "none"]
+    assert "After 20 evaluations, the twin matters with probability 0.62, the best" in printed.out
     assert printed.out.endswith(f"Figure: {out / 'branin-seed-0.png'}\n")
     assert printed.err == "Optimizing\n"
     assert [path.name for path in out.iterdir()] == ["branin-seed-0.png"]
@@ -61,7 +64,8 @@ def test_demo_says_nothing_else_when_it_is_asked_to(
     assert (found["family"], found["seed"]) == ("branin", 0)
     assert found["figure"] == str(tmp_path / "branin-seed-0.png")
     assert found["regrets"]["ScaML-GP"] == list(RESULT.regrets["ScaML-GP"])
-    assert found["weights"] == RESULT.weights
+    assert found["matters"] == {name: list(values) for name, values in RESULT.matters.items()}
+    assert found["none"] == list(RESULT.none)
 
 
 @pytest.mark.usefixtures("instant")

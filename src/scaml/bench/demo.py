@@ -1,37 +1,32 @@
-"""The demonstration: ScaML-GP and a plain GP on the same synthetic test-task, and its figure."""
+"""The demonstration: ScaML-GP finds the twin of a new task in its past, and a plain GP has no past."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
+import torch
+from botorch.models.model import Model
 
-from scaml.ask import suggest
+from scaml.ask import choose
+from scaml.bench.demo_past import Role, draw_past, role_of
 from scaml.bench.families import Family, Function
 from scaml.common.checks import check_integer, check_seed
-from scaml.common.files import replacing
 from scaml.methods import GPBO, MetaPrior, ScaML
+from scaml.model.protocols import ExplainedModel
+from scaml.model.verdict import Verdict
 from scaml.tasks.task import Task
 
-__all__ = ["PLAIN", "SCAML", "DemoResult", "Progress", "draw", "in_words", "run_demo"]
+__all__ = ["METHOD", "PLAIN", "SCAML", "DemoResult", "Progress", "in_words", "run_demo"]
 
 SCAML, PLAIN = "ScaML-GP", "plain GP"
+METHOD = ScaML(weights="explained")
+"""What has a past in the demonstration."""
+_PROBABLE = 0.5  # a twin that matters with a larger probability, and no stranger does, is found
 
 Progress = Callable[[str, int, int], None]
 """Called with what is done next, the number of finished steps, and the number of all steps."""
-
-# Colours of Okabe and Ito, which colour-blind readers can tell apart; markers do so in black and white.
-_COLOURS = {SCAML: "#0072B2", PLAIN: "#D55E00"}
-_MARKS = {SCAML: "o", PLAIN: "s"}
-_WEIGHTS_COLOUR = "#009E73"
-_LEAST_DRAWN = 1e-6  # a logarithmic axis has no 0
-_MOST_LABELLED = 16  # more bars leave no room for numbers
 
 
 @dataclass(frozen=True)
@@ -39,16 +34,39 @@ class DemoResult:
     """What the demonstration found.
 
     Args:
-        family: The family of all tasks.
+        family: The family of the new task.
         seed: The seed of the run.
-        regrets: Simple regret after every evaluation, by method, in the units of the function.
-        weights: The weights of ScaML-GP after the last evaluation, by meta-task.
+        regrets: Simple regret after 1, 2, ... evaluations, by method, in the units of the function.
+        matters: The probability that a past task matters after 0, 1, ... evaluations, by past task.
+        none: The probability that no past task is like the new one after 0, 1, ... evaluations.
     """
 
     family: Family
     seed: int
     regrets: dict[str, tuple[float, ...]]
-    weights: dict[str, float]
+    matters: dict[str, tuple[float, ...]]
+    none: tuple[float, ...]
+
+    def best(self, role: Role) -> tuple[float, ...] | None:
+        """The largest probability of a past task with this role, after 0, 1, ... evaluations.
+
+        None if the past has no such task.
+        """
+        found = [values for name, values in self.matters.items() if role_of(name) == role]
+        return tuple(map(max, zip(*found, strict=True))) if found else None
+
+    @property
+    def found_after(self) -> int | None:
+        """The evaluations after which the twin matters more probably than not, and no stranger does.
+
+        That must hold after all later evaluations, too; None if it never does.
+        """
+        twin, stranger = self.matters["twin"], self.best("stranger")
+        found = [probability > _PROBABLE for probability in twin]
+        if stranger is not None:  # the past as a whole explains the new task by strangers, too
+            found = [so and s <= _PROBABLE for so, s in zip(found, stranger, strict=True)]
+        first = max((n + 1 for n, so in enumerate(found) if not so), default=0)
+        return first if first < len(twin) else None
 
 
 def run_demo(
@@ -59,55 +77,80 @@ def run_demo(
     tasks: int = 8,
     progress: Progress | None = None,
 ) -> DemoResult:
-    """Maximize one function twice: with the meta-data, and without them.
+    """Maximize one function twice: with its past, and without.
 
-    The i-th evaluations of both methods get the same noise and the same seed.
+    Both methods have the same kernel and acquisition function, and their i-th evaluations get the same
+    noise and the same seed: only the past differs.
 
     Args:
-        family: The family from which meta-tasks and test-task are drawn.
+        family: The family from which the new task is drawn, and whose formula all past tasks have.
         seed: Decides everything random.
-        evaluations: The number of evaluations of the test-task per method.
-        tasks: M, the number of meta-tasks.
+        evaluations: The number of evaluations of the new task per method.
+        tasks: M, the number of past tasks. One is the twin; of the others, one half, rounded down, are
+            relatives, and the rest are strangers.
         progress: Called before every step and once at the end.
     """
     check_seed(seed)
     check_integer(evaluations, "The number of evaluations", least=1)
     total = 1 + 2 * evaluations
     report: Progress = progress or (lambda what, done, total: None)
-    meta = family.meta_data(tasks, family.points, seed)
     function = family.draw(seed)
+    past = draw_past(function, tasks, seed)
     generator = np.random.default_rng(seed)
     noise = (family.noise * generator.standard_normal(evaluations)).tolist()
     seeds = generator.integers(2**31, size=evaluations).tolist()
 
-    report("Learning from the past tasks", 0, total)
-    prior = ScaML().meta_fit(meta, seed=seed)
-
-    def optimize(name: str, prior: MetaPrior, done: int) -> Task:
-        task = Task.empty(d=family.d)
+    def optimize(name: str, prior: MetaPrior, done: int) -> tuple[Task, list[Model]]:
+        """The task at the end, and the models after 0, 1, ... evaluations."""
+        task, models = Task.empty(d=family.d), []
+        nothing = torch.empty(0, family.d, dtype=torch.float64)
         for i in range(evaluations):
             report(f"Optimizing with {name}", done + i, total)
-            x = suggest(prior, task, seed=seeds[i])
+            models.append(prior.condition(task, seed=seeds[i]))
+            x = choose(prior, models[-1], task, 1, nothing, seeds[i])
             task = task.append(x, function(x) + noise[i])
-        return task
+        return task, [*models, prior.condition(task, seed=seeds[-1])]
 
-    ours = optimize(SCAML, prior, 1)
-    # With the same acquisition function, so that only the past differs.
-    without = GPBO(sqrt_beta=prior.method.sqrt_beta).meta_fit(meta, seed=seed)
-    plain = optimize(PLAIN, without, 1 + evaluations)
-    weights = prior.condition(ours, seed=seeds[-1]).weights.tolist()
+    report("Learning from the past tasks", 0, total)
+    ours, models = optimize(SCAML, METHOD.meta_fit(past, seed=seed), 1)
+    without = GPBO(METHOD.kernel, METHOD.acquisition, METHOD.sqrt_beta)
+    plain, _ = optimize(PLAIN, without.meta_fit(past, seed=seed), 1 + evaluations)
     report("Done", total, total)
+    verdicts = [_verdict(model) for model in models]
     return DemoResult(
         family=family,
         seed=seed,
         regrets={SCAML: _regret(function, ours), PLAIN: _regret(function, plain)},
-        weights=dict(zip(prior.names, weights, strict=True)),
+        matters={name: tuple(told.matters[name] for told in verdicts) for name in past.names},
+        none=tuple(told.none for told in verdicts),
     )
 
 
-def in_words(weight: float) -> str:
-    """A weight with two digits; exactly 0, which drops the task, is shown differently from almost 0."""
-    return "0" if weight == 0 else f"{weight:.2f}" if abs(weight) >= 0.005 else "≈ 0"
+def in_words(result: DemoResult) -> str:
+    """What was learned of the past, in a few sentences."""
+    evaluations = len(result.none) - 1
+    count = "1 evaluation" if evaluations == 1 else f"{evaluations} evaluations"
+    relative, stranger = result.best("relative"), result.best("stranger")
+    parts = [f"the twin matters with probability {result.matters['twin'][-1]:.2f}"]
+    if relative is not None:
+        parts.append(f"the best relative with {relative[-1]:.2f}")
+    if stranger is not None:
+        parts.append(f"the best stranger with {stranger[-1]:.2f}")
+    parts.append(f"none of them with {result.none[-1]:.2f}")
+    after = result.found_after
+    since = "the start" if after == 0 else f"evaluation {after} on"
+    found = (
+        f"The twin was found: from {since}, its probability is above {_PROBABLE}, and no stranger's is."
+    )
+    if after is None:
+        apart = result.matters["twin"][-1] > _PROBABLE
+        found = f"The twin was not {'told apart from the strangers' if apart else 'found'}."
+    return f"After {count}, {', '.join(parts)}. {found}"
+
+
+def _verdict(model: Model) -> Verdict:
+    assert isinstance(model, ExplainedModel)  # METHOD averages over explanations
+    return model.explain()
 
 
 def _regret(function: Function, task: Task) -> tuple[float, ...]:
@@ -116,54 +159,3 @@ def _regret(function: Function, task: Task) -> tuple[float, ...]:
     # The maximum is known up to rounding only, so the best value may lie above it.
     regret: tuple[float, ...] = tuple((function.maximum - best).clamp_min(0.0).tolist())
     return regret
-
-
-def draw(result: DemoResult, path: Path) -> None:
-    """Draw both regret curves and the weights into a PNG file, which is written whole or not at all."""
-    figure = Figure(figsize=(10.0, 4.2), dpi=150, layout="constrained")
-    FigureCanvasAgg(figure)
-    left, right = figure.subplots(1, 2, width_ratios=(3, 2))
-    _draw_regrets(left, result)
-    _draw_weights(right, result)
-    with replacing(path) as draft:
-        figure.savefig(draft, format="png")
-
-
-def _draw_regrets(axes: Axes, result: DemoResult) -> None:
-    for name, regrets in result.regrets.items():
-        numbers = range(1, len(regrets) + 1)
-        drawn = np.maximum(regrets, _LEAST_DRAWN)
-        axes.plot(
-            numbers,
-            drawn,
-            drawstyle="steps-post",
-            marker=_MARKS[name],
-            markersize=4.5,
-            linewidth=1.8,
-            color=_COLOURS[name],
-            label=name,
-        )
-    axes.set_yscale("log")
-    axes.set_xlabel("evaluations")
-    axes.set_ylabel("simple regret")
-    axes.set_title(f"{result.family.title}, seed {result.seed}", loc="left")
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 5, 10]))
-    axes.grid(which="major", color="0.88")
-    axes.spines[["top", "right"]].set_visible(False)
-    # Above the axes: the curves may be anywhere inside.
-    axes.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), borderaxespad=0.1, ncols=2, frameon=False)
-
-
-def _draw_weights(axes: Axes, result: DemoResult) -> None:
-    bars = axes.barh(list(result.weights), list(result.weights.values()), color=_WEIGHTS_COLOUR)
-    if len(result.weights) <= _MOST_LABELLED:
-        axes.bar_label(bars, fmt=in_words, padding=3)
-    # Leave room for the numbers behind the bars.
-    axes.set_xlim(0.0, 1.15 * max(*result.weights.values(), 1e-3))
-    axes.invert_yaxis()
-    axes.set_xlabel("learned weight")
-    axes.set_title("What was learned from past tasks", loc="left")
-    axes.tick_params(axis="y", length=0)
-    axes.grid(axis="x", color="0.88")
-    axes.set_axisbelow(True)
-    axes.spines[["top", "right"]].set_visible(False)

@@ -21,7 +21,7 @@ __all__ = ["FAMILY_NAMES", "demo", "methods"]
 # only commands that compute import them.
 FAMILY_NAMES = ("branin", "hartmann3", "hartmann6")
 
-_SHOWN = (1, 5, 10, 15, 20)  # evaluations in the table of regrets
+_SHOWN = (1, 5, 10, 15, 20)  # evaluations in the tables
 
 
 def _check_family(name: str) -> str:
@@ -44,14 +44,16 @@ def demo(
 ) -> None:
     """Optimize a function with and without past tasks, and compare.
 
-    ScaML-GP learns from 8 past tasks; a plain GP has no past. Both evaluate the same new function 20
-    times. Takes less than a minute.
+    ScaML-GP has 8 past tasks: a twin of the new function, 3 relatives and 4 strangers. It is not told
+    which is which. A plain GP has no past. Both evaluate the new function 20 times. Takes less than a
+    minute.
     """
     path = out / f"{family}-seed-{seed}.png"
     with folder(out):
         with progress(quiet or as_json) as report:
             from scaml.bench import FAMILIES
-            from scaml.bench.demo import draw, run_demo
+            from scaml.bench.demo import run_demo
+            from scaml.bench.demo_figure import draw
 
             result = run_demo(FAMILIES[family], seed, progress=report)
         try:
@@ -60,7 +62,8 @@ def demo(
             raise unwritable(path, error) from error
     if as_json:
         facts = {"family": family, "seed": seed, "figure": str(path)}
-        print_json({**facts, "regrets": result.regrets, "weights": result.weights})
+        learned = {"matters": result.matters, "none": result.none}
+        print_json({**facts, "regrets": result.regrets, **learned})
         return
     _show(result)
     typer.echo(f"Figure: {path}")
@@ -90,16 +93,24 @@ def methods(as_json: AsJson = False) -> None:
 def _show(result: DemoResult) -> None:
     from scaml.bench.demo import in_words
 
-    console = Console()
     regrets = Table(title=f"Simple regret on {result.family.title}")
     regrets.add_column("evaluations", justify="right")
     for name in result.regrets:
         regrets.add_column(name, justify="right")
     for n in _SHOWN:
         regrets.add_row(str(n), *(f"{values[n - 1]:.3g}" for values in result.regrets.values()))
-    weights = Table(title="Learned weights")
-    weights.add_column("past task")
-    weights.add_column("weight", justify="right")
-    for name, weight in result.weights.items():
-        weights.add_row(name, in_words(weight))
-    console.print(regrets, weights, sep="\n")
+    matters = Table(title="Probability that a past task matters")
+    matters.add_column("past task")
+    for n in (0, *_SHOWN):
+        matters.add_column(f"after {n}", justify="right")
+    for name, values in [*sorted(result.matters.items(), key=_by_role), ("none", result.none)]:
+        matters.add_row(name, *(f"{values[n]:.2f}" for n in (0, *_SHOWN)))
+    Console().print(regrets, matters, sep="\n")
+    typer.echo(in_words(result))
+
+
+def _by_role(task: tuple[str, tuple[float, ...]]) -> tuple[int, str]:
+    """The twin first, strangers last."""
+    from scaml.bench.demo_past import ROLES, role_of
+
+    return ROLES.index(role_of(task[0])), task[0]
