@@ -21,7 +21,7 @@ from scaml.tasks.task import Task
 __all__ = ["METHOD", "PLAIN", "SCAML", "DemoResult", "Progress", "in_words", "run_demo"]
 
 SCAML, PLAIN = "ScaML-GP", "plain GP"
-METHOD = ScaML(weights="explained")
+METHOD = ScaML()
 """What has a past in the demonstration."""
 _PROBABLE = 0.5  # a twin that matters with a larger probability, and no stranger does, is found
 
@@ -112,8 +112,9 @@ def run_demo(
         return task, [*models, prior.condition(task, seed=seeds[-1])]
 
     report("Learning from the past tasks", 0, total)
-    ours, models = optimize(SCAML, METHOD.meta_fit(past, seed=seed), 1)
-    without = GPBO(METHOD.kernel, METHOD.acquisition, METHOD.sqrt_beta)
+    prior = METHOD.meta_fit(past, seed=seed)
+    ours, models = optimize(SCAML, prior, 1)
+    without = GPBO(prior.task_gps.kernel, METHOD.acquisition, METHOD.sqrt_beta)
     plain, _ = optimize(PLAIN, without.meta_fit(past, seed=seed), 1 + evaluations)
     report("Done", total, total)
     verdicts = [_verdict(model) for model in models]

@@ -24,13 +24,9 @@ _SHARED = {
 # The module of each method, and how to make the method from this module: no other module is imported.
 _MAKERS: dict[str, tuple[str, Callable[[Any], Method]]] = {
     "scaml": ("scaml", lambda module: module.ScaML()),
-    "scaml-ucb": ("scaml", lambda module: module.ScaML(acquisition="ucb")),
+    "scaml-ucb": ("scaml", lambda module: module.ScaML(**_SHARED | {"acquisition": "ucb"})),
     "scaml-paper": ("scaml", lambda module: module.ScaML.paper()),
     "scaml-shared": ("scaml", lambda module: module.ScaML(**_SHARED)),
-    "scaml-explained": (
-        "scaml",
-        lambda module: module.ScaML(**_SHARED | {"weights": "explained"}),
-    ),
     "gpbo": ("gpbo", lambda module: module.GPBO()),
     "rgpe": ("rgpe", lambda module: module.RGPE()),
     "sgpt": ("sgpt", lambda module: module.SGPT()),
@@ -48,10 +44,10 @@ _MAKERS: dict[str, tuple[str, Callable[[Any], Method]]] = {
 }
 
 METHOD_NAMES = tuple(_MAKERS)
-"""The ten methods by their class names in lower case, and two of them with other settings: `scaml-ucb`
-with the acquisition function UCB, `scaml-paper` with the paper's settings, `scaml-shared` with weights
-near a common value whatever the default is, `scaml-explained` with an average over explanations,
-`gpbo-nei` with noisy expected improvement, `gpbo-nei-matern52` with a Matérn kernel as well."""
+"""The ten methods by their class names in lower case, and two of them with other settings: `scaml-shared`
+is the former default, with weights near a common value, `scaml-ucb` the same with the acquisition
+function UCB, `scaml-paper` has the paper's settings, `gpbo-nei` noisy expected improvement, and
+`gpbo-nei-matern52` a Matérn kernel as well."""
 
 
 def method_named(name: str) -> Method:

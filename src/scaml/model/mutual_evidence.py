@@ -35,6 +35,9 @@ KINDS: tuple[Kind, ...] = ("all", "group", "task", "none")
 
 # How often each kind explains a task, before any past task is looked at; it counts for one task.
 _USUAL: dict[Kind, float] = {"all": 0.4, "group": 0.2, "task": 0.2, "none": 0.2}
+# The average past is the safest bet: a wrong single task or group costs more evaluations than a wrong
+# average. So its probability counts this many times.
+_SAFEST = 4.0
 # Of the tasks that nothing in the past explains, so many are taken for twins of one past task: past
 # tasks cannot know that the new one has a twin among them.
 _TWINS = 0.2
@@ -69,7 +72,7 @@ class MutualEvidence:
         cls, meta: MetaData, gps: TaskGPs, groups: Sequence[Group], alike: PastSimilarity
     ) -> MutualEvidence:
         """From past tasks, as their GPs see them, their groups, and what they have in common."""
-        absent = {kind for kind, is_there in (("all", len(meta) > 1), ("group", bool(groups))) if not is_there}
+        absent = {kind for kind, found in (("all", len(meta) > 1), ("group", groups)) if not found}
         there = [kind for kind in KINDS if kind not in absent]
         asked = [m for m, task in enumerate(meta) if task.known.all() and task.n >= _FEWEST_ROWS]
         if len(meta) < 2:
@@ -91,7 +94,9 @@ class MutualEvidence:
         twins = _TWINS * probability["none"]
         probability["task"] += twins
         probability["none"] -= twins
-        return cls(probability, residual)
+        probability["all"] *= _SAFEST
+        total = sum(probability.values())
+        return cls({kind: p / total for kind, p in probability.items()}, residual)
 
 
 def _em(evidence: Tensor, usual: Tensor) -> tuple[Tensor, Tensor]:
@@ -116,7 +121,7 @@ def _weighted(log_v: Tensor, weight: Tensor) -> tuple[float, float]:
 def _explained(
     m: int, meta: MetaData, gps: TaskGPs, groups: Sequence[Group], alike: PastSimilarity
 ) -> dict[Kind, tuple[float, float]]:
-    """log evidence and log v of each kind for task m; of tasks, log v of the best."""
+    """log evidence and log v of each kind for task m; of single tasks, the mean log v."""
     task = meta[m]
     chosen = torch.linspace(0, task.n - 1, min(_ROWS, task.n), dtype=torch.float64).round().long()
     z = (task.y[chosen] - gps.y_mean[m]) / gps.y_std[m]
@@ -132,11 +137,11 @@ def _explained(
     residuals = alike.residual.mu + alike.residual.sigma * _AROUND
     every = _evidence(z, a[:1], variance[:1], n, shares, residuals)
     tasks = evidence[first - 1 :]
-    best = first + int(tasks.argmax())
+    best = torch.softmax(tasks, 0)  # which of them it is, is not known
     return {
         "all": (float(every[0]), float(log_v[0])),
         "group": (float(evidence[0]), float(log_v[1])) if mates else (-math.inf, 0.0),
-        "task": (float(tasks.logsumexp(0)) - math.log(len(tasks)), float(log_v[best])),
+        "task": (float(tasks.logsumexp(0)) - math.log(len(tasks)), float(best @ log_v[first:])),
         "none": (-0.5 * n * float(z.square().mean()), 0.0),
     }
 
