@@ -1,4 +1,4 @@
-"""The figure of the choices: the regret of each choice, divided by that of the default with UCB.
+"""The figure of the choices: the regret of each choice over that of the former default with UCB.
 
 A point is the geometric mean of a choice's ratios of cumulative regret to `scaml-ucb`, over the
 problems of one kind. Its bar reaches two standard errors to either side. Left of 1, the choice is
@@ -25,7 +25,7 @@ from study import regret_ratios
 
 __all__ = ["ChoiceRatios", "build", "compute", "draw"]
 
-_REFERENCE, _OTHERS = "scaml-ucb", ("scaml", "scaml-paper", "gpbo")
+_REFERENCE, _OTHERS = "scaml-ucb", ("scaml", "scaml-shared", "scaml-paper", "gpbo")
 _KINDS = ("tables", "synthetic")  # the safety families test a default; they do not choose one
 _ROW, _EDGE = 0.135, 0.75  # inches: height of a choice, and what titles and labels take
 _STANDARD_ERRORS = 2.0

@@ -2,7 +2,7 @@
 
 `BASE` has weights near a common value, and the acquisition function of the paper and of all compared
 methods, UCB. The study began with it. It ended with noisy expected improvement, `acquisition=nei`. This
-method is called `scaml-shared`.
+method, the former default, is called `scaml-shared`.
 """
 
 from __future__ import annotations

@@ -36,10 +36,10 @@ def ablate(
 ) -> None:
     """Compare the default and its alternatives with scaml-ucb, one choice at a time.
 
-    scaml-ucb is the default with the paper's acquisition function. Prints ratios of cumulative regret
-    to that of scaml-ucb: below 1 an alternative is better. The name of a choice is its factor and
-    value, as in kernel=matern52; a combination is written as in kernel=matern52+sqrt-beta=2. All single
-    choices are run by default. Continues a command that was stopped.
+    scaml-ucb is the former default with the paper's acquisition function. Prints ratios of cumulative
+    regret to that of scaml-ucb: below 1 an alternative is better. The name of a choice is its factor
+    and value, as in kernel=matern52; a combination is written as in kernel=matern52+sqrt-beta=2. All
+    single choices are run by default. Continues a command that was stopped.
     """
     with needs_group():
         from scaml.bench.problems import PROBLEMS

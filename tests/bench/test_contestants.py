@@ -18,13 +18,13 @@ from tests.bench.study_cases import mine
 def test_every_method_has_its_name() -> None:
     classes = {type(contestant(name).method).__name__ for name in CONTESTANTS if name != RANDOM}
     assert classes == {name for name in methods.__all__ if name not in ("Method", "MetaPrior")}
-    on_request = {RANDOM, "scaml-shared", "scaml-explained", "gpbo-nei", "gpbo-nei-matern52"}
+    on_request = {RANDOM, "scaml-shared", "gpbo-nei", "gpbo-nei-matern52"}
     assert set(COMPARED) == set(CONTESTANTS) - on_request
 
 
 def test_both_settings_of_scaml() -> None:
     assert contestant("scaml").method == ScaML()
-    assert contestant("scaml-ucb").method == ScaML(acquisition="ucb")
+    assert contestant("scaml-ucb").method == ScaML("se", "clipped", "shared", "ucb")
     assert contestant("scaml-paper").method == ScaML.paper()
 
 

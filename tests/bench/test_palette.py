@@ -54,13 +54,13 @@ def test_colours_are_told_apart(sight: str) -> None:
 
 
 def test_markers_tell_all_methods_apart_in_grey() -> None:
-    assert len({known.marker for known in METHODS.values()}) == len(METHODS) == 13
+    assert len({known.marker for known in METHODS.values()}) == len(METHODS) == 14
 
 
 def test_labels() -> None:
     assert [look(method).label for method in METHODS] == [
-        *("ScaML-GP", "ScaML-GP (UCB)", "ScaML-GP (paper)", "GPBO", "RGPE", "SGPT", "StackGP"),
-        *("ABLR", "RM-GP-UCB", "FSBO", "GC3P", "MTGP", "random"),
+        *("ScaML-GP", "ScaML-GP (former)", "ScaML-GP (UCB)", "ScaML-GP (paper)", "GPBO", "RGPE"),
+        *("SGPT", "StackGP", "ABLR", "RM-GP-UCB", "FSBO", "GC3P", "MTGP", "random"),
     ]
 
 

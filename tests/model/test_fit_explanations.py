@@ -54,7 +54,7 @@ def test_what_is_fitted_has_its_own_evidence_and_the_rest_an_estimate() -> None:
     found = explain_task(prior.task_gps, told, task, scaling)
     every = fit_explanations._problem(prior.task_gps, told, task, scaling)
     # All explanations fitted, none screened: the fitted ones must keep their ratios.
-    evidence = log_evidence(every, fit_explanations._minima(every))
+    evidence = log_evidence(every, fit_explanations._minima(every, 1e-9))
     chosen = fit_explanations._chosen(told, fit_explanations._screened(every, told) + told.log_prior)
     ours = found.log_probability[chosen] - found.log_probability[0]
     exact = (evidence + told.log_prior)[chosen] - (evidence + told.log_prior)[0]
@@ -68,7 +68,7 @@ def test_screening_finds_the_best_single_task() -> None:
         told = prior.explanations
         assert told is not None
         every = fit_explanations._problem(prior.task_gps, told, task, prior.prepare(task)[0])
-        exact = log_evidence(every, fit_explanations._minima(every)) + told.log_prior
+        exact = log_evidence(every, fit_explanations._minima(every, 1e-9)) + told.log_prior
         chosen = fit_explanations._chosen(
             told, fit_explanations._screened(every, told) + told.log_prior
         )
@@ -83,3 +83,31 @@ def test_mirrored_tasks_are_told_as_mirrored() -> None:
     verdict = model.explain()
     assert verdict.none < 0.5
     assert sum(verdict.mirrored.values()) > 0.5 * sum(verdict.matters.values())
+
+
+def test_what_is_not_fitted_counts_for_the_past_as_a_whole() -> None:
+    prior, task = data("related", 7)
+    told = prior.explanations
+    assert told is not None
+    scaling, _ = prior.prepare(task)
+    found = explain_task(prior.task_gps, told, task, scaling)
+    every = fit_explanations._problem(prior.task_gps, told, task, scaling)
+    chosen = fit_explanations._chosen(told, fit_explanations._screened(every, told) + told.log_prior)
+    member = fit_explanations._with_the_rest(found.log_probability, chosen, told).exp()
+    p = found.log_probability.exp()
+    (whole,) = [i for i, e in enumerate(told.items) if e.kind == "all" and not e.mirrored]
+    assert len(chosen) < len(told)
+    for place, i in enumerate(chosen):
+        expected = p[i] + (1.0 - p[chosen].sum() if i == whole else 0.0)
+        torch.testing.assert_close(member[place], expected)
+
+
+def test_tolerances_of_the_fits_hardly_change_the_evidence() -> None:
+    prior, task = data("shifted", 10)
+    told = prior.explanations
+    assert told is not None
+    every = fit_explanations._problem(prior.task_gps, told, task, prior.prepare(task)[0])
+    fine, coarse = (
+        log_evidence(every, fit_explanations._minima(every, tolerance)) for tolerance in (1e-9, 1e-6)
+    )
+    torch.testing.assert_close(fine, coarse, atol=2e-3, rtol=0)

@@ -73,6 +73,7 @@ _SIZES = {"*": 1.8, "d": 1.3, "P": 1.2, "X": 1.2, **dict.fromkeys("+1234|", 1.5)
 
 METHODS: dict[str, Look] = {
     "scaml": Look("#0072B2", "o", "-", "ScaML-GP", width=1.6, zorder=5.0),
+    "scaml-shared": Look("#0099CC", "p", (0.0, (3.0, 1.0)), "ScaML-GP (former)", zorder=4.8),
     "scaml-ucb": Look("#3355EE", "H", (0.0, (6.0, 1.0)), "ScaML-GP (UCB)", zorder=4.5),
     "scaml-paper": Look("#56B4E9", "d", "--", "ScaML-GP (paper)", zorder=4.0),
     "gpbo": Look("#D55E00", "s", "-", "GPBO"),

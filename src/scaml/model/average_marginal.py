@@ -71,7 +71,7 @@ class AverageMarginal:
         tasks = first.task_gps.subset(active.tolist())
         given = [member.observed for member in members]
         X = given[0].X
-        M, N, D = tasks.X.shape
+        M, _, D = tasks.X.shape
         widths = tasks.lengthscale.reciprocal().unsqueeze(1)
         points = torch.cat([tasks.X, torch.nn.functional.pad(X, (0, D - tasks.d)).expand(M, -1, -1)], 1)
         right = right_factor(points * widths)

@@ -206,9 +206,7 @@ def _minima(problem: Problem, tolerance: float, *, starts: int = 2) -> Tensor:
         return value / len(problem.z), slope / len(problem.z)
 
     with torch.inference_mode():
-        best = minimize(
-            objective, x0, low, high, which, same_basin=_SAME_BASIN, tolerance=tolerance
-        )
+        best = minimize(objective, x0, low, high, which, same_basin=_SAME_BASIN, tolerance=tolerance)
     if not best.value.isfinite().all():
         raise FitError(
             "No start gave a positive definite kernel matrix for the test-task; look for values of "

@@ -51,7 +51,11 @@ def learn(
     if not tasks:
         kernel = getattr(method, "kernel", "se")
         # Without a past that could decide, the rougher kernel: it suits both kinds of task.
-        plain = GPBO(kernel="matern52" if kernel == "past" else kernel, acquisition=method.acquisition, sqrt_beta=method.sqrt_beta)
+        plain = GPBO(
+            kernel="matern52" if kernel == "past" else kernel,
+            acquisition=method.acquisition,
+            sqrt_beta=method.sqrt_beta,
+        )
         return GPBOPrior(plain, space.d).in_space(space), matching
     kept = None if cache is None else FolderCache(cache)
     meta = MetaData(tasks)
