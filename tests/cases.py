@@ -9,7 +9,7 @@ import torch
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 from torch import Tensor
 
-from scaml import MetaData, ScaMLGP, Task, TaskGPs
+from scaml import MetaData, ScaML, ScaMLGP, Task, TaskGPs
 from scaml.gp.kernels import KernelName
 from scaml.gp.units import Units
 from scaml.model.hyperparameters import Hyperparameters
@@ -26,6 +26,10 @@ MIXED = Space(
         "share": FloatDistribution(0.0, 1.0, step=0.25),
     }
 )
+
+
+ONE_MODEL = ScaML(kernel="se", weights="shared")
+"""For tests of a single ScaML-GP; the default is an average of several, with the past's kernel."""
 
 
 def query(*shape: int) -> Tensor:

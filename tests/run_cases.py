@@ -19,7 +19,7 @@ from scaml.gp.units import Units
 from scaml.methods.base import MetaPrior
 from scaml.model.hyperparameters import Hyperparameters
 from scaml.model.verdict import ProbableExplanation, Verdict
-from tests.cases import meta_data, task_of
+from tests.cases import ONE_MODEL, meta_data, task_of
 
 UGLY = "<script>alert(1)</script>"
 NAMES = (UGLY, "=1+1", "<b>bold</b> & $x^2$ %{x}", "2024-01-01", "a\nb\u202e\ud800")
@@ -57,7 +57,7 @@ def ugly_prior(method: ScaML | None = None) -> MetaPrior:
     tasks = [
         Task(X := points(8, seed), bowl(X, float(seed)), name=name) for seed, name in enumerate(NAMES)
     ]
-    return (method or ScaML()).meta_fit(MetaData(tasks)).in_space(SPACE)
+    return (method or ONE_MODEL).meta_fit(MetaData(tasks)).in_space(SPACE)
 
 
 def ugly(n: int = 5, method: ScaML | None = None, **settings: Any) -> Subject:
@@ -75,7 +75,7 @@ def ugly(n: int = 5, method: ScaML | None = None, **settings: Any) -> Subject:
 
 @cache
 def prior_of(sizes: tuple[int, ...], d: int) -> MetaPrior:
-    return ScaML().meta_fit(meta_data(sizes, d))
+    return ONE_MODEL.meta_fit(meta_data(sizes, d))
 
 
 def run_of(n: int = 5, d: int = 2, sizes: tuple[int, ...] = (8, 7, 9), **settings: Any) -> Run:

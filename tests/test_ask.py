@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,13 +16,13 @@ from botorch.acquisition import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scaml import MetaData, ScaML, SettingError, SpaceError, Task, TaskDataError, suggest
+from scaml import MetaData, SettingError, SpaceError, Task, TaskDataError, suggest
 from scaml.methods import GPBO
 from scaml.model.normalization import NormalizationName
-from tests.cases import meta_data, task_of
+from tests.cases import ONE_MODEL, meta_data, task_of
 
 META = meta_data((10, 14, 8), 2)
-PRIOR = ScaML().meta_fit(META)
+PRIOR = ONE_MODEL.meta_fit(META)
 TASK = task_of(5, 2)
 TABLE = torch.rand(12, 2, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
 
@@ -46,12 +47,12 @@ def test_nothing_is_left_behind() -> None:
 
 
 def test_jobs_do_not_change_the_answer() -> None:
-    answers = [suggest(ScaML().meta_fit(META, seed=2, n_jobs=n), TASK, seed=2) for n in (1, 2)]
+    answers = [suggest(ONE_MODEL.meta_fit(META, seed=2, n_jobs=n), TASK, seed=2) for n in (1, 2)]
     assert torch.equal(*answers)
 
 
 def test_order_of_past_tasks_does_not_change_the_answer() -> None:
-    backwards = ScaML().meta_fit(MetaData(list(META)[::-1]))
+    backwards = ONE_MODEL.meta_fit(MetaData(list(META)[::-1]))
     a, b = PRIOR.condition(TASK), backwards.condition(TASK)
     torch.testing.assert_close(b.weights.flip(0), a.weights, rtol=0, atol=1e-4)
     X = TABLE
@@ -70,7 +71,7 @@ def test_affine_change_of_all_y_carries_over(
 ) -> None:
     task = Task(TASK.X[:n_t], TASK.y[:n_t])
     changed = Task(task.X, a * (task.y + b))
-    method = ScaML(normalization=normalization)
+    method = replace(ONE_MODEL, normalization=normalization)
     prior = method.meta_fit(META)
     other = method.meta_fit(MetaData([Task(t.X, a * (t.y + b), name=t.name) for t in META]))
     before, after = prior.condition(task).posterior(TABLE), other.condition(changed).posterior(TABLE)
@@ -153,7 +154,7 @@ def test_plain_gp_starts_at_a_seeded_random_point() -> None:
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ({"prior": ScaML()}, SettingError, "The prior is a ScaML; give what meta_fit returns"),
+        ({"prior": ONE_MODEL}, SettingError, "The prior is a ScaML; give what meta_fit returns"),
         ({"q": 0}, SettingError, "q is 0"),
         ({"q": 1.5}, SettingError, "q is 1.5"),
         ({"seed": -1}, SettingError, "seed is -1"),
@@ -172,7 +173,7 @@ def test_bad_input(arguments: dict[str, Any], error: type[Exception], message: s
 
 def test_pending_points_are_taken_for_observed_as_expected() -> None:
     """The first point is chosen as if the pending ones had come out as the model expects."""
-    prior, task = ScaML().meta_fit(meta_data((8, 9), 2)), task_of(4, 2)
+    prior, task = ONE_MODEL.meta_fit(meta_data((8, 9), 2)), task_of(4, 2)
     (first,) = suggest(prior, task, seed=3)
     (second,) = suggest(prior, task, pending=first[None], seed=3)
     assert (second - first).abs().max() > 0.01

@@ -10,6 +10,7 @@ import pytest
 from scaml import SettingError
 from scaml.bench import FAMILIES
 from scaml.bench.demo import METHOD, PLAIN, SCAML, DemoResult, in_words, run_demo
+from scaml.bench.demo_past import draw_past
 from scaml.methods import GPBO
 from scaml.methods.gpbo import GPBOPrior
 
@@ -73,8 +74,8 @@ def test_both_methods_have_the_same_acquisition_function(monkeypatch: pytest.Mon
     monkeypatch.setattr(GPBO, "meta_fit", meta_fit)
     run_demo(FAMILIES["branin"], 0, evaluations=1, tasks=1)
     (plain,) = made
-    ours = METHOD.kernel, METHOD.acquisition, METHOD.sqrt_beta
-    assert (plain.kernel, plain.acquisition, plain.sqrt_beta) == ours
+    chosen = METHOD.meta_fit(draw_past(FAMILIES["branin"].draw(0), 1, 0)).task_gps.kernel
+    assert plain == GPBO(chosen, METHOD.acquisition, METHOD.sqrt_beta)
     assert plain.acquisition == "lognei"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
@@ -14,11 +14,12 @@ from scaml.bench.shared_fits import RecentFits, timed_meta_fit
 from scaml.gp.task_gps import TaskGPs
 from scaml.methods import GPBO, RGPE, SGPT, Method, ScaML
 from scaml.methods.scaml import ScaMLPrior
+from tests.cases import ONE_MODEL
 
 META = FAMILIES["branin"].meta_data(3, 8, 0)
 TASK = Task([[0.2, 0.4], [0.7, 0.1]], [-30.0, -12.0])
 
-PLAIN = ScaML(normalization="learned")  # whose past values are as they are
+PLAIN = replace(ONE_MODEL, normalization="learned")  # whose past values are as they are
 
 
 @pytest.fixture(autouse=True)
@@ -36,7 +37,7 @@ def fits(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return made
 
 
-@pytest.mark.parametrize("method", [ScaML(), ScaML.paper(), RGPE(), SGPT(), GPBO(), PLAIN])
+@pytest.mark.parametrize("method", [ONE_MODEL, ScaML.paper(), RGPE(), SGPT(), GPBO(), PLAIN])
 def test_priors_are_those_of_the_method(method: Method) -> None:
     for _ in range(2):
         prior, seconds = timed_meta_fit(method, META, 3)
@@ -59,8 +60,8 @@ def test_methods_share_a_fit_and_its_time(fits: list[Any]) -> None:
 @pytest.mark.parametrize(
     ("method", "meta", "seed"),
     [
-        (ScaML("matern52", normalization="union"), META, 0),
-        (ScaML(), META, 0),
+        (replace(ONE_MODEL, kernel="matern52", normalization="union"), META, 0),
+        (ONE_MODEL, META, 0),
         (PLAIN, META, 1),
         (PLAIN, FAMILIES["branin"].meta_data(3, 8, 1), 0),
         (PLAIN, META.with_values([task.y + 1.0 for task in META]), 0),
@@ -77,10 +78,10 @@ def test_what_differs_is_fitted_again(
 def test_only_the_last_tasks_are_kept(fits: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shared_fits, "_KEPT", 4 * len(META))
     for seed in range(6):
-        timed_meta_fit(ScaML(), META, seed)
-    timed_meta_fit(ScaML(), META, 5)
+        timed_meta_fit(ONE_MODEL, META, seed)
+    timed_meta_fit(ONE_MODEL, META, 5)
     assert len(fits) == 6
-    timed_meta_fit(ScaML(), META, 0)
+    timed_meta_fit(ONE_MODEL, META, 0)
     assert len(fits) == 7
 
 
@@ -93,6 +94,6 @@ class Own(ScaML):
 
 
 def test_a_meta_fit_of_its_own_is_called() -> None:
-    timed_meta_fit(ScaML(), META, 0)
+    timed_meta_fit(ONE_MODEL, META, 0)
     prior, _ = timed_meta_fit(Own(), META, 0)
     assert len(prior.names) == 1

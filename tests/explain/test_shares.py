@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import torch
 
-from scaml import MetaData, ScaML, Task
+from scaml import MetaData, Task
 from scaml.explain.shares import Shares, past_parts_of
 from scaml.methods import GPBO, RGPE, SGPT, StackGP
-from tests.cases import Pair, meta_data, pair, query, task_of
+from tests.cases import ONE_MODEL, Pair, meta_data, pair, query, task_of
 from tests.oracles import Array, kernel_matrix
 from tests.run_cases import run_of, without_weights
 
@@ -70,7 +70,7 @@ def test_shares_do_not_depend_on_units() -> None:
     scaled = MetaData([Task(t.X, 5.0 + 7.0 * t.y, name=t.name) for t in meta])
 
     def shares(meta: MetaData, task: Task) -> Shares:
-        parts = past_parts_of(ScaML().meta_fit(meta).condition(task))
+        parts = past_parts_of(ONE_MODEL.meta_fit(meta).condition(task))
         assert parts is not None
         return Shares.of(parts, Q)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable
-from dataclasses import FrozenInstanceError
+from dataclasses import FrozenInstanceError, replace
 from typing import Any
 
 import numpy as np
@@ -13,16 +13,17 @@ import torch
 
 from scaml import MetaData, ScaML, SettingError, Task, TaskDataError
 from scaml.gp.kernels import KernelName
+from scaml.model.average_gp import AverageGP
 from scaml.model.normalization import NormalizationName
 from scaml.model.weight_priors import Shared
-from tests.cases import meta_data, smooth, task_of
+from tests.cases import ONE_MODEL, meta_data, smooth, task_of
 from tests.oracles import Array
 
 META = meta_data((10, 14, 8), 2)
 X = torch.rand(6, 2, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
 
 
-@pytest.mark.parametrize("method", [ScaML(), ScaML.paper()], ids=["default", "paper"])
+@pytest.mark.parametrize("method", [ONE_MODEL, ScaML.paper()], ids=["shared", "paper"])
 def test_without_data_the_prior_is_the_mean_of_the_tasks(method: ScaML) -> None:
     prior = method.meta_fit(META)
     model = prior.condition(Task.empty(d=2))
@@ -108,8 +109,31 @@ def test_settings_are_frozen_and_checked() -> None:
         method.meta_fit(META, n_jobs=0)
 
 
+def test_without_data_the_default_is_a_mixture_around_the_mean_of_the_tasks() -> None:
+    prior = ScaML().meta_fit(META)
+    model = prior.condition(Task.empty(d=2))
+    assert isinstance(model, AverageGP)
+    whole = max(model.members, key=lambda member: float(member.weights.sum()))
+    torch.testing.assert_close(whole.weights, whole.weights.mean().expand(3))
+    expected = sum(
+        float(p) * member.posterior(X).mean
+        for p, member in zip(model.probability, model.members, strict=True)
+    )
+    torch.testing.assert_close(model.posterior(X).mixture_mean, expected)
+
+
+def test_ucb_of_an_average_can_be_climbed_without_exploration() -> None:
+    """With √β = 0 the gradient is that of the mean, and not NaN."""
+    prior = ScaML(acquisition="ucb", sqrt_beta=0.0).meta_fit(META)
+    model, points = prior.condition(task_of(4, 2)), X.unsqueeze(-2).requires_grad_()
+    (slope,) = torch.autograd.grad(prior.acquisition(model)(points).sum(), points)
+    mean = model.posterior(points).mixture_mean
+    (expected,) = torch.autograd.grad(mean.sum(), points)
+    torch.testing.assert_close(slope, expected)
+
+
 def test_acquisition_has_the_methods_beta() -> None:
-    prior = ScaML(acquisition="ucb", sqrt_beta=2.0).meta_fit(META)
+    prior = replace(ONE_MODEL, acquisition="ucb", sqrt_beta=2.0).meta_fit(META)
     model = prior.condition(Task.empty(d=2))
     posterior = model.posterior(X.unsqueeze(-2))
     expected = (posterior.mean + 2.0 * posterior.variance.sqrt()).flatten()

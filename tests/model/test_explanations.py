@@ -46,11 +46,21 @@ def test_directions_average_the_tasks_that_they_use() -> None:
         torch.testing.assert_close(v.abs().sum(), torch.ones((), dtype=torch.float64))
 
 
-def test_a_past_without_anything_in_common_has_no_whole() -> None:
-    assert "all" in {item.kind for item in explanations("related").items}
+def test_a_past_without_anything_in_common_has_a_whole_of_weight_0() -> None:
     meta = SAFETY["unrelated"].meta_data(8, 32, 1)
     found = Explanations.of(meta, TaskGPs.fit(meta, kernel="se", seed=0, n_jobs=1))
-    assert "all" not in {item.kind for item in found.items}
+    (whole,) = [i for i, e in enumerate(found.items) if e.kind == "all" and not e.mirrored]
+    assert abs(found.share[whole]) < found.share_spread[whole] < 0.2
+
+
+def test_one_past_task_is_the_past_as_a_whole() -> None:
+    found = explanations("related", tasks=1)
+    assert [(e.kind, e.mirrored) for e in found.items] == [
+        ("none", False),
+        ("all", False),
+        ("all", True),
+    ]
+    assert found.log_prior[1] > found.log_prior[0]
 
 
 def test_a_group_that_is_the_whole_past_is_not_told_twice() -> None:

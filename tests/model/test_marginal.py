@@ -10,10 +10,10 @@ import pytest
 import torch
 from torch import Tensor
 
-from scaml import MetaData, ScaML, ScaMLGP, Task
+from scaml import MetaData, ScaMLGP, Task
 from scaml.gp.kernels import KernelName
 from scaml.methods import GPBO
-from tests.cases import meta_data, pair, task_of
+from tests.cases import ONE_MODEL, meta_data, pair, task_of
 
 
 def points(n: int, d: int) -> Tensor:
@@ -56,7 +56,7 @@ def test_tasks_that_lack_a_parameter_or_have_one_more() -> None:
     a, b, c = meta_data((8, 9, 10), 2)
     lacking = Task(b.X, b.y, name="lacking", known=[True, False])
     more = Task(c.X, c.y, name="more", extra=(c.X[:, :1] - 0.5) ** 2)
-    model = ScaML().meta_fit(MetaData([a, lacking, more])).condition(task_of(6, 2))
+    model = ONE_MODEL.meta_fit(MetaData([a, lacking, more])).condition(task_of(6, 2))
     model.load_state_dict({**model.state_dict(), "weights": torch.tensor([0.5, 0.4, 0.3]).double()})
     assert_like_the_posterior(model, points(7, 2))
 

@@ -40,10 +40,10 @@ def test_the_past_supports_the_kind_that_made_it(family: str, kind: str) -> None
         assert max(found, key=lambda name: found[name]) == kind
 
 
-def test_one_task_has_no_whole_and_no_group() -> None:
+def test_one_task_is_the_whole() -> None:
     found = mutual("related", tasks=1)
-    assert found.probability["all"] == found.probability["group"] == 0.0
-    assert found.probability["task"] > 0
+    assert found.probability["task"] == found.probability["group"] == 0.0
+    assert found.probability["all"] > found.probability["none"] > 0
 
 
 def test_tasks_that_explain_each_other_well_leave_a_small_residual() -> None:

@@ -13,6 +13,7 @@ from scaml import MetaData, ScaML, Task, suggest
 from scaml.bench import FAMILIES
 from scaml.methods.scaml import ScaMLPrior
 from scaml.model import table_cache as table_rows
+from tests.cases import ONE_MODEL
 
 FAMILY = FAMILIES["hartmann3"]
 
@@ -23,7 +24,7 @@ def table() -> Tensor:
 
 
 @pytest.fixture(
-    params=[ScaML.paper(), ScaML(kernel="matern52", normalization="learned", acquisition="ucb")],
+    params=[ScaML.paper(), ScaML("matern52", "learned", "shared", "ucb")],
     ids=str,
 )
 def prior(request: pytest.FixtureRequest) -> ScaMLPrior:
@@ -52,7 +53,7 @@ def test_tasks_of_other_columns(table: Tensor) -> None:
     lacks = Task(
         meta[0].X, meta[0].y, known=[True, False, True], extra=meta[1].X[:, :1], name="lacks and has"
     )
-    prior = ScaML().meta_fit(MetaData([lacks, meta[1], meta[2]]))
+    prior = ONE_MODEL.meta_fit(MetaData([lacks, meta[1], meta[2]]))
     model = prior.condition(task(table, 8))
     moments = prior.on_table(model, table)
     assert moments is not None
@@ -103,7 +104,7 @@ def test_a_table_too_large_is_not_kept(
 
 def test_a_model_of_another_prior_gets_its_own_tasks(prior: ScaMLPrior, table: Tensor) -> None:
     prior.on_table(prior.condition(task(table, 4)), table)
-    model = ScaML().meta_fit(FAMILY.meta_data(2, 10, 3)).condition(task(table, 4))
+    model = ONE_MODEL.meta_fit(FAMILY.meta_data(2, 10, 3)).condition(task(table, 4))
     moments = prior.on_table(model, table)
     assert moments is not None
     posterior = model.posterior(table.unsqueeze(-2))

@@ -24,7 +24,7 @@ from scaml.methods.gpbo import GPBO
 from scaml.methods.scaml import ScaMLPrior
 from scaml.priors.fit_cache import FolderCache
 from scaml.priors.meta_fit import meta_fit
-from tests.cases import meta_data, smooth, task_of
+from tests.cases import ONE_MODEL, meta_data, smooth, task_of
 from tests.foreign import FITS, Foreign, ForeignPrior
 
 
@@ -41,7 +41,7 @@ def mixed_meta(seed: int = 0) -> MetaData:
 
 
 def cached(folder: Path, meta: MetaData, method: Method | None = None, seed: int = 0) -> MetaPrior:
-    return meta_fit(method or ScaML(), meta, seed=seed, cache=FolderCache(folder))
+    return meta_fit(method or ONE_MODEL, meta, seed=seed, cache=FolderCache(folder))
 
 
 def assert_same(a: MetaPrior, b: MetaPrior) -> None:
@@ -86,7 +86,7 @@ def warned() -> Iterator[list[str]]:
     logger.removeHandler(handler)
 
 
-@pytest.mark.parametrize("method", [ScaML(), ScaML("matern52", "union", "signed")], ids=str)
+@pytest.mark.parametrize("method", [ONE_MODEL, ScaML("matern52", "union", "signed")], ids=str)
 @pytest.mark.parametrize("kind", ["equal", "unequal", "mixed"])
 def test_the_first_and_the_second_call_equal_a_fit(
     tmp_path: Path, fitted: list[str], kind: str, method: ScaML
@@ -122,7 +122,7 @@ def test_one_new_task_is_one_fit(tmp_path: Path, fitted: list[str], place: int) 
     fitted.clear()
     prior = cached(tmp_path, MetaData(tasks))
     assert fitted == [tasks[place].name]
-    assert_same(prior, ScaML().meta_fit(MetaData(tasks)))
+    assert_same(prior, ONE_MODEL.meta_fit(MetaData(tasks)))
 
 
 def test_fewer_tasks_in_another_order_are_no_fit(tmp_path: Path, fitted: list[str]) -> None:
@@ -132,7 +132,7 @@ def test_fewer_tasks_in_another_order_are_no_fit(tmp_path: Path, fitted: list[st
     chosen = MetaData([tasks[1], tasks[0]])
     prior = cached(tmp_path, chosen)
     assert fitted == []
-    assert_same(prior, ScaML().meta_fit(chosen))
+    assert_same(prior, ONE_MODEL.meta_fit(chosen))
 
 
 def test_the_name_of_a_task_does_not_matter(tmp_path: Path, fitted: list[str]) -> None:
@@ -143,14 +143,14 @@ def test_the_name_of_a_task_does_not_matter(tmp_path: Path, fitted: list[str]) -
     prior = cached(tmp_path, renamed)
     assert fitted == []
     assert prior.names == ("t1", "task-1")
-    assert_same(prior, ScaML().meta_fit(renamed))
+    assert_same(prior, ONE_MODEL.meta_fit(renamed))
 
 
 def test_two_tasks_of_the_same_data_are_two_tasks(tmp_path: Path) -> None:
     task = meta_data((6,), 2)[0]
     twins = MetaData([task.called("a"), task.called("b")])
-    assert_same(cached(tmp_path, twins), ScaML().meta_fit(twins))
-    assert_same(cached(tmp_path, twins), ScaML().meta_fit(twins))
+    assert_same(cached(tmp_path, twins), ONE_MODEL.meta_fit(twins))
+    assert_same(cached(tmp_path, twins), ONE_MODEL.meta_fit(twins))
     assert len(list(tmp_path.iterdir())) == 1
 
 
@@ -172,7 +172,7 @@ def test_a_changed_task_is_fitted_again(tmp_path: Path, fitted: list[str], part:
     fitted.clear()
     prior = cached(tmp_path, MetaData(tasks))
     assert fitted == ["more"]
-    assert_same(prior, ScaML().meta_fit(MetaData(tasks)))
+    assert_same(prior, ONE_MODEL.meta_fit(MetaData(tasks)))
 
 
 @pytest.mark.parametrize("what", ["seed", "kernel"])
@@ -180,7 +180,7 @@ def test_another_setting_is_another_fit(tmp_path: Path, fitted: list[str], what:
     meta = meta_data((6,), 2)
     cached(tmp_path, meta)
     fitted.clear()
-    method, seed = (ScaML(), 7) if what == "seed" else (ScaML("matern52"), 0)
+    method, seed = (ONE_MODEL, 7) if what == "seed" else (ScaML("matern52"), 0)
     assert_same(cached(tmp_path, meta, method, seed), method.meta_fit(meta, seed=seed))
     assert len(list(tmp_path.iterdir())) == 2
 
@@ -210,7 +210,7 @@ def test_a_damaged_file_is_fitted_again_with_a_warning(
     assert len(warned) == 1
     assert "Fitted again" in warned[0]
     assert str(path) in warned[0]
-    assert_same(prior, ScaML().meta_fit(meta))
+    assert_same(prior, ONE_MODEL.meta_fit(meta))
     fitted.clear()
     assert_same(cached(tmp_path, meta), prior)
     assert fitted == []
@@ -224,7 +224,7 @@ def test_a_file_of_another_task_under_the_name_of_one_is_not_believed(tmp_path: 
     cached(tmp_path / "b", b)
     (path_a,), (path_b,) = (tmp_path / "a").iterdir(), (tmp_path / "b").iterdir()
     path_a.write_bytes(path_b.read_bytes())
-    assert_same(cached(tmp_path / "a", a), ScaML().meta_fit(a))
+    assert_same(cached(tmp_path / "a", a), ONE_MODEL.meta_fit(a))
 
 
 def test_a_file_in_place_of_the_folder_is_named(tmp_path: Path) -> None:
@@ -252,7 +252,7 @@ def test_two_processes_that_share_the_folder_end_well(tmp_path: Path) -> None:
     here, there = context.Pipe()
     worker = context.Process(target=in_process, args=(str(tmp_path), there))
     worker.start()
-    expected = ScaML().meta_fit(SHARED).state()
+    expected = ONE_MODEL.meta_fit(SHARED).state()
     assert here.poll(120)
     assert here.recv() == "ready"
     here.send("go")

@@ -16,14 +16,13 @@ from hypothesis import strategies as st
 from optuna.distributions import FloatDistribution
 from torch import Tensor
 
-from scaml import ScaML
 from scaml.common.tensor_file import read, write
 from scaml.errors import SavedFileError
 from scaml.methods.gpbo import GPBO
 from scaml.methods.scaml import ScaMLPrior
 from scaml.priors.load import load
 from scaml.spaces.space import Space
-from tests.cases import meta_data
+from tests.cases import ONE_MODEL, meta_data
 from tests.loading_cases import META, SPACE, refused
 
 Change = Callable[[dict[str, Any], dict[str, Tensor]], object]
@@ -32,7 +31,7 @@ Change = Callable[[dict[str, Any], dict[str, Tensor]], object]
 @pytest.fixture(scope="module")
 def good(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], dict[str, Tensor]]:
     path = tmp_path_factory.mktemp("good") / "p"
-    ScaML().meta_fit(META).in_space(SPACE).save(path)
+    ONE_MODEL.meta_fit(META).in_space(SPACE).save(path)
     return read(path)
 
 
@@ -234,7 +233,7 @@ def test_tensors_that_lie_are_refused(tmp_path: Path, good: Any, change: Change)
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     path = tmp_path_factory.mktemp("small") / "p"
-    ScaML().meta_fit(meta_data((3, 4), 2)).save(path)
+    ONE_MODEL.meta_fit(meta_data((3, 4), 2)).save(path)
     return path.read_bytes()
 
 

@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 
 import scaml.report
-from scaml import ScaML, SettingError, Task
+from scaml import SettingError, Task
 from scaml.methods import GC3P, GPBO, RGPE, RMGPUCB, SGPT, StackGP
 from scaml.methods.base import Method
 from scaml.methods.gpbo import GPBOPrior
 from scaml.report import Subject, page
 from scaml.report.document import _data, page_of_run
-from tests.cases import meta_data, task_of
+from tests.cases import ONE_MODEL, meta_data, task_of
 from tests.run_cases import UGLY, run_of, ugly
 
 plotly = pytest.importorskip("plotly")
@@ -192,5 +192,5 @@ def test_plotly_is_imported_by_name_alone() -> None:
 
 def test_the_task_may_be_one_that_never_changes() -> None:
     X = task_of(4, 2).X
-    prior = ScaML().meta_fit(meta_data((6, 7), 2))
+    prior = ONE_MODEL.meta_fit(meta_data((6, 7), 2))
     assert "reached 1e90 in y" in page(Subject(prior, Task(X, [1e90] * 4)))

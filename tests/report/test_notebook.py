@@ -5,7 +5,7 @@ import torch
 
 from scaml import ScaML, Task, report
 from scaml.methods import GPBO
-from tests.cases import meta_data, task_of
+from tests.cases import ONE_MODEL, meta_data, task_of
 from tests.report.cases import strings
 from tests.run_cases import EXPLAINED, SPACE, explained_run, points, ugly
 
@@ -37,7 +37,7 @@ def test_every_figure_of_a_run_in_a_space() -> None:
 
 
 def test_without_a_space_the_axes_are_those_of_the_cube() -> None:
-    prior = ScaML().meta_fit(meta_data((6, 7), 2))
+    prior = ONE_MODEL.meta_fit(meta_data((6, 7), 2))
     slices = report.slices(prior, Task.empty(2))
     assert {slices.layout.xaxis.title.text, slices.layout.xaxis2.title.text} == {"x1", "x2"}
     low, high = slices.layout.xaxis.range
@@ -46,7 +46,7 @@ def test_without_a_space_the_axes_are_those_of_the_cube() -> None:
 
 @pytest.mark.parametrize("n", [0, 1, 2])
 def test_any_number_of_observations_will_do(n: int) -> None:
-    prior = ScaML().meta_fit(meta_data((6, 7), 2))
+    prior = ONE_MODEL.meta_fit(meta_data((6, 7), 2))
     task = task_of(n, 2) if n else Task.empty(2)
     assert report.slices(prior, task).data
     assert report.maps(prior, task).data
@@ -69,13 +69,13 @@ def test_what_does_not_apply_is_a_sentence() -> None:
 
 
 def test_names_may_be_given() -> None:
-    prior = ScaML().meta_fit(meta_data((6, 7), 2))
+    prior = ONE_MODEL.meta_fit(meta_data((6, 7), 2))
     figure = report.weights(prior.condition(task_of(3, 2)), ["one", "two"])
     assert {"one", "two"} < set(figure.layout.yaxis.ticktext)
 
 
 def test_the_answer_does_not_depend_on_when_it_is_asked() -> None:
-    prior, task = ScaML().meta_fit(meta_data((6, 7), 2)), task_of(4, 2)
+    prior, task = ONE_MODEL.meta_fit(meta_data((6, 7), 2)), task_of(4, 2)
     torch.manual_seed(0)
     one = report.slices(prior, task).to_json()
     torch.manual_seed(1)

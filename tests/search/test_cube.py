@@ -9,13 +9,13 @@ from botorch.acquisition import qKnowledgeGradient
 from botorch.sampling import SobolQMCNormalSampler
 from torch import Tensor
 
-from scaml import ScaML, ScaMLGP, Task
+from scaml import ScaMLGP, Task
 from scaml.bench.families import FAMILIES
 from scaml.common.parallel import one_thread
 from scaml.search.cube import evaluate, maximize_on_cube
 from scaml.search.ucb import UpperConfidenceBound
 from tests.brute_force import climb
-from tests.cases import pair
+from tests.cases import ONE_MODEL, pair
 
 
 def conditioned(family: str, n_t: int, seed: int) -> ScaMLGP:
@@ -29,7 +29,7 @@ def conditioned(family: str, n_t: int, seed: int) -> ScaMLGP:
         best = X[function(X).argmax()]
         noise = torch.randn(n_t // 2, problem.d, generator=generator, dtype=torch.float64)
         X[: n_t // 2] = (best + 0.1 * noise).clamp(0.0, 1.0)
-    return ScaML().meta_fit(meta, seed=seed).condition(Task(X, function(X)), seed=seed)
+    return ONE_MODEL.meta_fit(meta, seed=seed).condition(Task(X, function(X)), seed=seed)
 
 
 def brute_force(acquisition: UpperConfidenceBound, d: int) -> tuple[Tensor, Tensor]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import mpmath
 import pytest
@@ -12,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from scaml import MetaData, ScaML, ScaMLGP, SettingError, Task, suggest
+from scaml import MetaData, ScaMLGP, SettingError, Task, suggest
 from scaml.bench.families import FAMILIES
 from scaml.common.parallel import one_thread
 from scaml.search import log_nei as improvement
@@ -20,7 +21,7 @@ from scaml.search.cube import evaluate, maximize_on_cube
 from scaml.search.log_nei import NoisyExpectedImprovement, log_mean_improvement
 from scaml.search.ucb import UpperConfidenceBound
 from tests.brute_force import climb, mean_improvement
-from tests.cases import meta_data, pair, query, task_of
+from tests.cases import ONE_MODEL, meta_data, pair, query, task_of
 
 META, TABLE = meta_data((9, 8, 7), 2), query(60, 2)
 mpmath.mp.dps = 60
@@ -154,7 +155,7 @@ def test_units_of_y_add_a_constant(scale: float, shift: float, seed: int) -> Non
     def values(unit: float, offset: float) -> Tensor:
         meta = MetaData([Task(t.X, unit * (t.y + offset), name=t.name) for t in META])
         task = task_of(4, 2, seed=seed)
-        prior = ScaML().meta_fit(meta)
+        prior = ONE_MODEL.meta_fit(meta)
         return at(TABLE, prior.acquisition(prior.condition(Task(task.X, unit * (task.y + offset)))))
 
     ours, theirs = values(1.0, 0.0), values(scale, shift) - math.log(scale)
@@ -171,7 +172,7 @@ def test_the_same_model_has_the_same_function() -> None:
 
 
 def test_points_observed_again_and_again_do_not_hurt() -> None:
-    prior = ScaML().meta_fit(META)
+    prior = ONE_MODEL.meta_fit(META)
     task = Task(TABLE[:2].repeat(10, 1), torch.arange(20.0) / 20.0)
     function = prior.acquisition(prior.condition(task))
     assert isinstance(function, NoisyExpectedImprovement)
@@ -202,13 +203,13 @@ def test_models_without_data_or_with_a_batch_are_refused(batch: bool) -> None:
 
 
 def test_it_is_the_default_where_there_are_data() -> None:
-    prior = ScaML().meta_fit(META)
+    prior = ONE_MODEL.meta_fit(META)
     first = prior.acquisition(prior.condition(Task.empty(2)))
     assert isinstance(first, UpperConfidenceBound)
     assert float(first.beta) == 9.0
     later = prior.acquisition(prior.condition(task_of(3, 2)))
     assert isinstance(later, NoisyExpectedImprovement)
-    ucb = ScaML(acquisition="ucb", sqrt_beta=0.0).meta_fit(META)
+    ucb = replace(ONE_MODEL, acquisition="ucb", sqrt_beta=0.0).meta_fit(META)
     function = ucb.acquisition(ucb.condition(task_of(3, 2)))
     assert isinstance(function, UpperConfidenceBound)
     assert float(function.beta) == 0.0
@@ -218,7 +219,7 @@ def test_it_is_the_default_where_there_are_data() -> None:
 @pytest.mark.parametrize("n", [1, 6])
 def test_rows_of_a_table_are_those_of_the_plain_search(n: int, q: int) -> None:
     """What the prior keeps of a table gives the rows that the model itself gives."""
-    prior, task = ScaML().meta_fit(META), task_of(n, 2)
+    prior, task = ONE_MODEL.meta_fit(META), task_of(n, 2)
     ours = suggest(prior, task, q=q, candidates=TABLE, seed=0)
     model, left = prior.condition(task, seed=0), TABLE
     for x in ours:
@@ -233,7 +234,7 @@ def test_rows_of_a_table_are_those_of_the_plain_search(n: int, q: int) -> None:
 def test_maximum_is_that_of_a_long_search(family: str, seed: int) -> None:
     """Beside the best data lie peaks that a thousand raw points miss."""
     problem, n = FAMILIES[family], (4, 10, 20)[seed % 3]
-    prior = ScaML().meta_fit(problem.meta_data(tasks=8, points=32, seed=seed), seed=seed)
+    prior = ONE_MODEL.meta_fit(problem.meta_data(tasks=8, points=32, seed=seed), seed=seed)
     function, generator = problem.draw(seed=1000 + seed), torch.Generator().manual_seed(seed)
     X = torch.rand(n, problem.d, generator=generator, dtype=torch.float64)
     shifts = torch.randn(n // 2, problem.d, generator=generator, dtype=torch.float64)

@@ -11,14 +11,14 @@ from botorch.acquisition import AcquisitionFunction
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 from torch import Tensor
 
-from scaml import MetaData, ScaML, ScaMLGP, Task, suggest
+from scaml import MetaData, ScaMLGP, Task, suggest
 from scaml.methods.gpbo import GPBO
 from scaml.search.cube import DISTINCT, evaluate
 from scaml.search.log_nei import NoisyExpectedImprovement
 from scaml.search.mixed_space import all_points, maximize_mixed
 from scaml.search.ucb import UpperConfidenceBound
 from scaml.spaces.space import Block, Space
-from tests.cases import smooth
+from tests.cases import ONE_MODEL, smooth
 
 SPACES = {
     "number, integer, choice": Space(
@@ -65,7 +65,7 @@ def model_of(space: Space, seed: int, unit: float = 1.0, n: int = 4) -> ScaMLGP:
         X = random_points(space, size, 10 * seed + m)
         y = smooth(X.numpy(), 0.5 * m + seed) + 0.3 * np.cos(7.0 * X.numpy() @ rng.random(space.d))
         tasks.append(Task(X, unit * y, name=f"{m}"))
-    prior = ScaML().meta_fit(MetaData(tasks[:2]), seed=seed)
+    prior = ONE_MODEL.meta_fit(MetaData(tasks[:2]), seed=seed)
     return prior.condition(tasks[2], seed=seed)
 
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
 from botorch.acquisition import AcquisitionFunction, LogExpectedImprovement
 from botorch.acquisition import UpperConfidenceBound as BoTorchUCB
 
-from scaml import ScaML, suggest
+from scaml import suggest
 from scaml.ask import choose_new
 from scaml.search.log_nei import NoisyExpectedImprovement
 from scaml.search.protocols import Explores, HasBestPoints, OfMoments
 from scaml.search.ucb import UpperConfidenceBound
-from tests.cases import meta_data, pair, query, task_of
+from tests.cases import ONE_MODEL, meta_data, pair, query, task_of
 
 MODEL = pair("se", (6, 9), 4, d=2, seed=1).model
 
@@ -31,7 +33,7 @@ def test_who_has_what(function: AcquisitionFunction, expected: set[type]) -> Non
 
 
 def test_a_foreign_function_is_maximized_on_a_table_as_well() -> None:
-    prior, task, table = ScaML().meta_fit(meta_data((8, 9), 2)), task_of(4, 2), query(30, 2)
+    prior, task, table = ONE_MODEL.meta_fit(meta_data((8, 9), 2)), task_of(4, 2), query(30, 2)
     best = float(task.y.max())
     x = suggest(
         prior, task, candidates=table, acquisition=lambda model: LogExpectedImprovement(model, best)
@@ -43,7 +45,7 @@ def test_a_foreign_function_is_maximized_on_a_table_as_well() -> None:
 
 def test_a_repeated_point_makes_ours_bolder() -> None:
     """With √β = 0 the search returns to the best mean; the bolder UCB leaves it."""
-    prior = ScaML(acquisition="ucb", sqrt_beta=0.0).meta_fit(meta_data((12, 15), 2))
+    prior = replace(ONE_MODEL, acquisition="ucb", sqrt_beta=0.0).meta_fit(meta_data((12, 15), 2))
     task = task_of(6, 2)
     model = prior.condition(task)
     nothing = torch.empty(0, 2, dtype=torch.float64)

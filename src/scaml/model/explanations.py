@@ -91,7 +91,7 @@ class Explanations:
         groups = _apart_from_all(groups_of(meta, gps), len(meta))
         alike = PastSimilarity.of(meta, gps)
         mutual = MutualEvidence.of(meta, gps, groups, alike)
-        items, directions = _enumerated(len(meta), groups, common=mutual.probability["all"] > 0)
+        items, directions = _enumerated(len(meta), groups)
         own = pooled(gps.outputscale.log(), _OUTPUTSCALE, _OUTPUTSCALE_SPREAD)
         residual = mutual.residual | {"none": (float(own[0]), float(own[1]))}
         residual["all"] = (float(alike.residual.mu), float(alike.residual.sigma))
@@ -122,9 +122,7 @@ def _apart_from_all(groups: Sequence[Group], tasks: int) -> list[Group]:
     return [g for g in groups if len(g.tasks) < tasks or min(g.signs) < 0]
 
 
-def _enumerated(
-    tasks: int, groups: Sequence[Group], *, common: bool
-) -> tuple[tuple[Explanation, ...], Tensor]:
+def _enumerated(tasks: int, groups: Sequence[Group]) -> tuple[tuple[Explanation, ...], Tensor]:
     items = [Explanation("none")]
     directions = [torch.zeros(tasks, dtype=torch.float64)]
 
@@ -135,11 +133,10 @@ def _enumerated(
             items.append(Explanation(kind, tuple(members), mirrored))
             directions.append(-v if mirrored else v)
 
-    if common:
-        add("all", range(tasks), [1] * tasks)
+    add("all", range(tasks), [1] * tasks)
     for group in groups:
         add("group", group.tasks, group.signs)
-    for m in range(tasks):
+    for m in range(tasks if tasks > 1 else 0):  # one past task alone is the past as a whole
         add("task", [m], [1])
     return tuple(items), torch.stack(directions)
 

@@ -74,7 +74,8 @@ class MutualEvidence:
         cls, meta: MetaData, gps: TaskGPs, groups: Sequence[Group], alike: PastSimilarity
     ) -> MutualEvidence:
         """From past tasks, as their GPs see them, their groups, and what they have in common."""
-        absent = {kind for kind, found in (("all", len(meta) > 1), ("group", groups)) if not found}
+        # One past task alone is the past as a whole.
+        absent = {kind for kind, found in (("group", groups), ("task", len(meta) > 1)) if not found}
         there = [kind for kind in KINDS if kind not in absent]
         asked = [m for m, task in enumerate(meta) if task.known.all() and task.n >= _FEWEST_ROWS]
         if len(meta) < 2:
@@ -93,7 +94,7 @@ class MutualEvidence:
             if kind in ("group", "task"):
                 log_v = torch.tensor([row[kind][1] for row in rows], dtype=torch.float64)
                 residual[kind] = _weighted(log_v, responsibility[:, i])
-        twins = _TWINS * probability["none"]
+        twins = _TWINS * probability["none"] if "task" in there else 0.0
         probability["task"] += twins
         probability["none"] -= twins
         probability["all"] *= _SAFEST

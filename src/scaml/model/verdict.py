@@ -36,9 +36,11 @@ class ProbableExplanation:
         named = {
             "all": "all past tasks together",
             "group": f"a group of {len(self.tasks)} past tasks ({_first(self.tasks)})",
-            "task": f"{self.tasks[0]!r} alone" if self.tasks else "",
+            "task": f"{_first(self.tasks)} alone",
             "none": "no past task",
         }[self.kind]
+        if self.kind == "all" and len(self.tasks) == 1:
+            named = _first(self.tasks)
         return f"{named}, mirrored" if self.mirrored else named
 
 

@@ -40,7 +40,8 @@ class UpperConfidenceBound(BoTorchUCB):
 
     def of_moments(self, mean: Tensor, variance: Tensor) -> Tensor:
         """The values, n, from mean and variance, n each, or `n x E` for the members of an average."""
-        value: Tensor = mean + (self.beta * variance).sqrt()
+        # Not the root of β σ²: its gradient is NaN at β = 0.
+        value: Tensor = mean + self.beta.sqrt() * variance.sqrt()
         return value @ self.model.probability if isinstance(self.model, AverageModel) else value
 
     def forward(self, X: Tensor) -> Tensor:

@@ -132,9 +132,8 @@ def test_two_studies_may_share_a_sampler() -> None:
     x = first.suggest_float("x", 0.0, 1.0)
     trial = two.ask()
     valley(trial)
-    assert two.trials[0].system_attrs["scaml:weights"] == {
-        "valley": 1.0
-    }  # its own, not the other study's
+    # Its own, not the other study's.
+    assert two.trials[0].system_attrs["scaml:weights"].keys() == {"valley"}
     assert trial.params["x"] == pytest.approx(x, abs=1e-6)
 
 

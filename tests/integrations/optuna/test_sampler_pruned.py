@@ -97,7 +97,8 @@ def test_where_the_past_was_pruned_the_prior_expects_less() -> None:
     for past in (complete, [*complete, *pruned]):
         known = ScaMLSampler([study_with(past)], seed=0).prior_of(optuna.create_study())
         points = torch.tensor([[0.2], [0.5]], dtype=torch.float64)
-        means.append(known.prior.condition(known.task, seed=0).posterior(points).mean.flatten())
+        posterior = known.prior.condition(known.task, seed=0).posterior(points)
+        means.append(mean_and_variance(posterior)[0].flatten())
     without, with_pruned = (float(mean[0] - mean[1]) for mean in means)
     assert without > 0.0  # the complete trials alone promise more at 0.2 than at 0.5
     assert with_pruned < 0.0
