@@ -100,7 +100,7 @@ class IntegratedPrior(ScaMLPrior):
         with one_thread():
             scaling, priors = self.prepare(task)
             cache = cached(self.task_gps, task, scaling)
-            kernel, tasks = self.method.kernel, len(self.task_gps)
+            kernel, tasks = self.task_gps.kernel, len(self.task_gps)
             found = most_probable(kernel, cache, priors, seed=seed, n_starts=self.starts)
             xs = found.x[None]
             if task.n:

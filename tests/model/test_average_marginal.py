@@ -42,7 +42,7 @@ def test_gradients_are_those_of_the_members() -> None:
     mean, variance = model.marginal(X.unsqueeze(-2))
     (slope,) = torch.autograd.grad((mean + variance).sum(), X)
     each = [member.marginal(X.unsqueeze(-2)) for member in model.members]
-    (expected,) = torch.autograd.grad(sum((m + v).sum() for m, v in each), X)
+    (expected,) = torch.autograd.grad(torch.stack([(m + v).sum() for m, v in each]).sum(), X)
     torch.testing.assert_close(slope, expected, rtol=1e-9, atol=1e-11)
 
 

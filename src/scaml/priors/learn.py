@@ -49,7 +49,7 @@ def learn(
     """
     tasks, matching = match(past, space, fixed=fixed)
     if not tasks:
-        kernel = getattr(method, "kernel", "se")
+        kernel: Any = getattr(method, "kernel", "se")
         # Without a past that could decide, the rougher kernel: it suits both kinds of task.
         plain = GPBO(
             kernel="matern52" if kernel == "past" else kernel,

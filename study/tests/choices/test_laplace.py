@@ -54,7 +54,7 @@ def test_the_hessian_is_that_of_the_value(kind: str, turned: bool) -> None:
     prior = ScaML(**KINDS[kind]).meta_fit(META, seed=0)
     scaling, beliefs = prior.prepare(TASK)
     cache = cached(prior.task_gps, TASK, scaling)
-    kernel = prior.method.kernel
+    kernel = prior.task_gps.kernel
     found = most_probable(kernel, cache, beliefs, seed=0)
     x = torch.where(found.upper > found.lower, found.x.clamp(-3.0, 2.0) + 0.1, found.x)
     sign = -1.0 if turned else 1.0

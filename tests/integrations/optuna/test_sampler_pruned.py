@@ -13,6 +13,7 @@ from torch import Tensor
 
 from scaml import ScaMLSampler, Task
 from scaml.ask import choose_new
+from scaml.gp.posterior import mean_and_variance
 from scaml.methods.base import MetaPrior
 from tests.pruned_cases import COMPLETE, PRUNED, X, curve, number_of, pruned_past, study_with, trial_of
 from tests.sampler_cases import distinct, params, run, valleys
