@@ -29,12 +29,13 @@ from scaml.gp.moments_model import MomentsModel
 from scaml.gp.task_gps import TaskGPs
 from scaml.gp.units import Units
 from scaml.methods.base import AcquisitionName
-from scaml.methods.scaml import ScaML, ScaMLPrior
+from scaml.methods.scaml import ScaMLPrior
 from scaml.model.hyperparameters import Hyperparameters
 from scaml.model.normalization import SeenPast
 from scaml.model.scaml_gp import ScaMLGP
 from scaml.search.ucb import UpperConfidenceBound
 from scaml.tasks.task import Task
+from study.choices.former_default import FormerDefault
 
 __all__ = ["Acquiring", "AcquiringPrior", "FirstName", "Path", "RuleName", "Standardized"]
 
@@ -50,7 +51,7 @@ _SEEDS = 2**31
 
 
 @dataclass(frozen=True)
-class Acquiring(ScaML):
+class Acquiring(FormerDefault):
     """ScaML-GP with another acquisition function.
 
     Args:

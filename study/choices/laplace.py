@@ -25,7 +25,7 @@ from scaml.gp.map_fit import STARTS
 from scaml.gp.moments_model import MomentsModel
 from scaml.gp.task_gps import TaskGPs
 from scaml.gp.units import Units
-from scaml.methods.scaml import ScaML, ScaMLPrior
+from scaml.methods.scaml import ScaMLPrior
 from scaml.model.algorithm1 import cached
 from scaml.model.fit_theta import (
     Cache,
@@ -39,6 +39,7 @@ from scaml.model.normalization import SeenPast
 from scaml.model.scaml_gp import ScaMLGP
 from scaml.model.table_cache import TableCache
 from scaml.tasks.task import Task
+from study.choices.former_default import FormerDefault
 
 __all__ = ["Integrated", "IntegratedPrior", "Mixture", "Searching", "draws", "hessian"]
 
@@ -50,7 +51,7 @@ _LEAST_CURVATURE = 1.0
 
 
 @dataclass(frozen=True)
-class Searching(ScaML):
+class Searching(FormerDefault):
     """ScaML-GP with more or fewer starts of the search for the test-task's hyperparameters.
 
     Args:
@@ -69,7 +70,7 @@ class Searching(ScaML):
 
 
 @dataclass(frozen=True)
-class Integrated(ScaML):
+class Integrated(FormerDefault):
     """ScaML-GP whose test-task hyperparameters are integrated.
 
     Args:

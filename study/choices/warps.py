@@ -19,9 +19,9 @@ from torch import Tensor
 from scaml.errors import SettingError
 from scaml.gp.gaussian_copula import gaussian_copula
 from scaml.gp.units import standardize
-from scaml.methods.scaml import ScaML
 from scaml.model.normalization import NormalizationName, SeenPast
 from scaml.tasks.meta_data import MetaData
+from study.choices.former_default import FormerDefault
 
 __all__ = ["WarpName", "Warped", "power"]
 
@@ -30,7 +30,7 @@ _CONSTANT = 0.5  # standardized values have standard deviation 1, unless they ar
 
 
 @dataclass(frozen=True)
-class Warped(ScaML):
+class Warped(FormerDefault):
     """ScaML-GP with transformed values of the past.
 
     Args:

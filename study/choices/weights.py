@@ -19,9 +19,10 @@ from torch import Tensor
 from scaml.errors import SettingError
 from scaml.gp.hyperpriors import Gamma
 from scaml.gp.task_gps import TaskGPs
-from scaml.methods.scaml import ScaML, ScaMLPrior
+from scaml.methods.scaml import ScaMLPrior
 from scaml.model.normalization import SeenPast
 from scaml.model.weight_priors import Independent, WeightPrior
+from study.choices.former_default import FormerDefault
 
 __all__ = ["PRIORS", "DirichletLike", "Normal", "PerTask", "PriorName", "Spike", "Weighted"]
 
@@ -151,7 +152,7 @@ PRIORS: dict[PriorName, WeightPrior] = {
 
 
 @dataclass(frozen=True)
-class Weighted(ScaML):
+class Weighted(FormerDefault):
     """ScaML-GP with one of the priors above.
 
     Args:

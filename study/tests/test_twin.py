@@ -41,7 +41,7 @@ def test_a_model_without_weights_per_task_is_refused(model: SimpleNamespace) -> 
 
 
 def test_a_run_is_that_of_the_bench() -> None:
-    scaml = contestant("scaml")
+    scaml = contestant("scaml-shared")
     frame = find_twins(["one-good"], [scaml], 1, 3)
     assert frame["evaluations"].tolist() == [0, 1, 2, 3]
     stored = evaluate(SingleRun(Setting.of("one-good", evaluations=3), scaml, 0))
@@ -75,9 +75,9 @@ def test_a_model_that_knows_the_twin_is_first_from_the_beginning(
         return SimpleNamespace(matters={name: 0.6 if name in good else 0.01 for name in names})
 
     monkeypatch.setattr(ScaMLGP, "explain", explain, raising=False)
-    found = summary(find_twins(["one-good"], [contestant("scaml")], 1, 1))
+    found = summary(find_twins(["one-good"], [contestant("scaml-shared")], 1, 1))
     assert found.to_dict("records") == [
-        {"problem": "one-good", "method": "scaml", "runs": 1, "until": 0.0, "first": 1.0}
+        {"problem": "one-good", "method": "scaml-shared", "runs": 1, "until": 0.0, "first": 1.0}
     ]
 
 

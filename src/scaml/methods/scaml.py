@@ -44,7 +44,7 @@ from scaml.search.ucb import SQRT_BETA
 from scaml.tasks.meta_data import MetaData
 from scaml.tasks.task import Task
 
-__all__ = ["ScaML", "ScaMLPrior"]
+__all__ = ["KernelChoice", "ScaML", "ScaMLPrior"]
 
 KernelChoice = Literal["past", "se", "matern52"]
 ResidualName = Literal["past", "paper"]
