@@ -79,7 +79,7 @@ def test_json_is_all_that_is_printed(method: str, capsys: pytest.CaptureFixture[
 
 
 def test_the_past_is_told_in_words_and_in_json(capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["suggest", "runs.csv", "--task", "A", "--method", "scaml"]
+    words = ["suggest", "runs.csv", "--task", "A", "--method", "scaml-explained"]
     assert main([*words, "-q"]) == 0
     shown = capsys.readouterr().out
     assert main([*words, "--json"]) == 0

@@ -18,14 +18,15 @@ def test_every_method_has_its_class_name_in_lower_case() -> None:
         assert method_named(name.lower()) == cls()
 
 
-def test_five_names_stand_for_other_settings() -> None:
+def test_six_names_stand_for_other_settings() -> None:
     assert method_named("scaml-ucb") == ScaML("se", "clipped", "shared", "ucb", 3.0, "past")
-    assert method_named("scaml") == ScaML("past", "clipped", "explained", "lognei", 3.0, "past")
+    assert method_named("scaml") == ScaML("past", "clipped", "shared", "lognei", 3.0, "past")
+    assert method_named("scaml-explained") == ScaML(weights="explained")
     assert method_named("scaml-paper") == ScaML.paper()
     assert method_named("scaml-shared") == ScaML("se", "clipped", "shared", "lognei", 3.0, "past")
     assert method_named("gpbo-nei") == GPBO(acquisition="lognei")
     assert method_named("gpbo-nei-matern52") == GPBO("matern52", "lognei")
-    assert len(METHOD_NAMES) == 15
+    assert len(METHOD_NAMES) == 16
 
 
 def test_an_unknown_name_is_refused_with_the_nearest_one() -> None:

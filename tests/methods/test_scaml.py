@@ -109,8 +109,8 @@ def test_settings_are_frozen_and_checked() -> None:
         method.meta_fit(META, n_jobs=0)
 
 
-def test_without_data_the_default_is_a_mixture_around_the_mean_of_the_tasks() -> None:
-    prior = ScaML().meta_fit(META)
+def test_without_data_an_average_is_a_mixture_around_the_mean_of_the_tasks() -> None:
+    prior = ScaML(weights="explained").meta_fit(META)
     model = prior.condition(Task.empty(d=2))
     assert isinstance(model, AverageGP)
     whole = max(model.members, key=lambda member: float(member.weights.sum()))
@@ -124,7 +124,7 @@ def test_without_data_the_default_is_a_mixture_around_the_mean_of_the_tasks() ->
 
 def test_ucb_of_an_average_can_be_climbed_without_exploration() -> None:
     """With √β = 0 the gradient is that of the mean, and not NaN."""
-    prior = ScaML(acquisition="ucb", sqrt_beta=0.0).meta_fit(META)
+    prior = ScaML(weights="explained", acquisition="ucb", sqrt_beta=0.0).meta_fit(META)
     model, points = prior.condition(task_of(4, 2)), X.unsqueeze(-2).requires_grad_()
     (slope,) = torch.autograd.grad(prior.acquisition(model)(points).sum(), points)
     mean = model.posterior(points).mixture_mean

@@ -47,7 +47,7 @@ def test_gradients_are_those_of_the_members() -> None:
 
 
 def test_columns_that_only_past_tasks_have() -> None:
-    prior = ScaML().meta_fit(MetaData(mixed_tasks(7)))
+    prior = ScaML(weights="explained").meta_fit(MetaData(mixed_tasks(7)))
     model, X = prior.condition(task_of(5, 2)), query(4, 2)
     mean, _ = model.marginal(X.unsqueeze(-2))
     for e, member in enumerate(model.members):

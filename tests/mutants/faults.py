@@ -335,8 +335,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "search/ucb.py",
         "the acquisition function is negated",
-        "        value: Tensor = mean + (self.beta * variance).sqrt()",
-        "        value: Tensor = -(mean + (self.beta * variance).sqrt())",
+        "        value: Tensor = mean + self.beta.sqrt() * variance.sqrt()",
+        "        value: Tensor = -(mean + self.beta.sqrt() * variance.sqrt())",
     ),
     Fault(
         "search/ucb.py",

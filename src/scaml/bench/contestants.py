@@ -41,12 +41,13 @@ class Contestant:
 CONTESTANTS = (*METHOD_NAMES, RANDOM)
 """The names of scaml's own methods.
 
-`scaml` is the default; `scaml-shared` is the former default, with weights near a common value, and
+`scaml` is the default; `scaml-explained` averages over explanations; `scaml-shared` is the former
+default, with the squared-exponential kernel, and
 `scaml-ucb` the same with UCB, the acquisition function of all compared methods; `scaml-paper` is the
 setting of the paper; `gpbo-nei` is a plain GP with the default's acquisition function, and
 `gpbo-nei-matern52` the same with a Matérn kernel.
 """
-_ON_REQUEST = (RANDOM, "scaml-shared", "gpbo-nei", "gpbo-nei-matern52")
+_ON_REQUEST = (RANDOM, "scaml-shared", "scaml-explained", "gpbo-nei", "gpbo-nei-matern52")
 COMPARED = tuple(name for name in CONTESTANTS if name not in _ON_REQUEST)
 """The methods of a comparison by default: ScaML-GP in three settings, and all methods of the paper."""
 

@@ -27,6 +27,7 @@ _MAKERS: dict[str, tuple[str, Callable[[Any], Method]]] = {
     "scaml-ucb": ("scaml", lambda module: module.ScaML(**_SHARED | {"acquisition": "ucb"})),
     "scaml-paper": ("scaml", lambda module: module.ScaML.paper()),
     "scaml-shared": ("scaml", lambda module: module.ScaML(**_SHARED)),
+    "scaml-explained": ("scaml", lambda module: module.ScaML(weights="explained")),
     "gpbo": ("gpbo", lambda module: module.GPBO()),
     "rgpe": ("rgpe", lambda module: module.RGPE()),
     "sgpt": ("sgpt", lambda module: module.SGPT()),
@@ -47,7 +48,7 @@ METHOD_NAMES = tuple(_MAKERS)
 """The ten methods by their class names in lower case, and two of them with other settings:
 `scaml-shared`
 is the former default, with weights near a common value, `scaml-ucb` the same with the acquisition
-function UCB, `scaml-paper` has the paper's settings, `gpbo-nei` noisy expected improvement, and
+function UCB, `scaml-explained` averages over explanations, `scaml-paper` has the paper's settings, `gpbo-nei` noisy expected improvement, and
 `gpbo-nei-matern52` a Matérn kernel as well."""
 
 

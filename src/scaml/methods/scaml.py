@@ -75,7 +75,7 @@ class ScaML(ModularMethod["ScaMLPrior"]):
 
     kernel: KernelChoice = "past"
     normalization: NormalizationName = "clipped"
-    weights: WeightsName = "explained"
+    weights: WeightsName = "shared"
     acquisition: AcquisitionName = "lognei"
     sqrt_beta: float = SQRT_BETA
     residual: ResidualName = "past"
