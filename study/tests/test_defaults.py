@@ -148,7 +148,7 @@ def test_intervals() -> None:
     assert set(frame["observations"]) == {0, 5, 20}
     assert frame["problem"].nunique() == 9
     error = coverage_error(frame).groupby("method")["error"].mean()
-    assert error["scaml"] < error["scaml-paper"]
+    assert error[FORMER] < error["scaml-paper"]
 
 
 def test_explanations_help_with_a_wrong_past_and_lose_on_tables(everything: pd.DataFrame) -> None:
