@@ -50,7 +50,7 @@ def learn(
     tasks, matching = match(past, space, fixed=fixed)
     if not tasks:
         kernel: Any = getattr(method, "kernel", "se")
-        # Without a past that could decide, the rougher kernel: it suits both kinds of task.
+        # Without a past that could decide, the kernel of Optuna's GPSampler.
         plain = GPBO(
             kernel="matern52" if kernel == "past" else kernel,
             acquisition=method.acquisition,
