@@ -9,14 +9,14 @@ import torch
 
 from scaml.bench.safety import SAFETY
 from scaml.gp.task_gps import TaskGPs
-from scaml.model.mutual_evidence import KINDS, MutualEvidence, _em, _evidence
+from scaml.model.mutual_evidence import KINDS, MutualEvidence, Structure, _em, _evidence, _structure
 from scaml.model.past_similarity import PastSimilarity
-from scaml.model.task_groups import groups_of
+from scaml.model.task_groups import Group, groups_of
 from scaml.tasks.meta_data import MetaData
 
 
 def mutual(family: str, seed: int = 0, tasks: int = 8) -> MutualEvidence:
-    meta: MetaData = SAFETY[family].meta_data(tasks, 32, seed)
+    meta: MetaData = SAFETY[family].meta_data(tasks, 3 if family == "three-points" else 32, seed)
     gps = TaskGPs.fit(meta, kernel="se", seed=0, n_jobs=1)
     groups = [g for g in groups_of(meta, gps) if len(g.tasks) < tasks or min(g.signs) < 0]
     return MutualEvidence.of(meta, gps, groups, PastSimilarity.of(meta, gps))
@@ -38,6 +38,33 @@ def test_the_past_supports_the_kind_that_made_it(family: str, kind: str) -> None
     for seed in (2, 3):
         found = mutual(family, seed, tasks).probability
         assert max(found, key=lambda name: found[name]) == kind
+
+
+def test_a_past_is_a_whole_if_the_others_make_its_tasks_more_probable() -> None:
+    for seed in (2, 3):
+        assert mutual("related", seed).structure == "whole"
+        assert mutual("unrelated", seed).structure == "apart"
+
+
+def test_nothing_is_known_of_one_task_or_of_three_rows_each() -> None:
+    assert mutual("related", tasks=1).structure == mutual("three-points").structure == "unknown"
+
+
+def test_the_past_is_apart_if_groups_hold_almost_all_and_none_holds_most() -> None:
+    def structure(tasks: int, *sizes: int) -> Structure:
+        return _structure(1.0, [Group(tuple(range(n)), (1,) * n) for n in sizes], tasks)
+
+    assert structure(16, 8, 8) == structure(16, 8, 7) == structure(20, 8, 6, 4) == "apart"
+    assert structure(28, 23, 3) == "whole"  # one of them is most of the past
+    assert structure(28, 10, 7, 5) == "whole"  # six tasks are in none
+    assert structure(8) == "whole"
+
+
+def test_the_more_strangers_the_more_probable_is_a_twin() -> None:
+    few, many = mutual("one-good", tasks=8), mutual("one-good", tasks=31)
+    assert few.structure == many.structure == "apart"
+    assert few.probability["task"] < many.probability["task"] < many.probability["none"] * 2
+    assert max(few.probability["all"], many.probability["all"]) < 0.01
 
 
 def test_one_task_is_the_whole() -> None:

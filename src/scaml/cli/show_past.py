@@ -61,7 +61,7 @@ def _verdict_lines(verdict: Verdict) -> list[str]:
     lines = [f"{told[0].upper()}{told[1:]}."]
     if verdict.set_aside:
         lines.append(
-            "The past is set aside: the probability that no past task is like the new one is "
+            f"{verdict.consequence}: the probability that no past task is like the new one is "
             f"{verdict.none:.0%}."
         )
     mirrored = verdict.looks_mirrored

@@ -46,9 +46,10 @@ _MAKERS: dict[str, tuple[str, Callable[[Any], Method]]] = {
 
 METHOD_NAMES = tuple(_MAKERS)
 """The ten methods by their class names in lower case, and two of them with other settings:
-`scaml-shared` is the former default, with the squared-exponential kernel, `scaml-ucb` the same with the
-acquisition function UCB, `scaml-explained` averages over explanations, `scaml-paper` has the paper's
-settings, `gpbo-nei` noisy expected improvement, and `gpbo-nei-matern52` a Matérn kernel as well."""
+`scaml-shared` is the former default, one model with the squared-exponential kernel, `scaml-ucb` the
+same with the acquisition function UCB, `scaml-explained` always averages over explanations,
+`scaml-paper` has the paper's settings, `gpbo-nei` noisy expected improvement, and `gpbo-nei-matern52` a
+Matérn kernel as well."""
 
 
 def method_named(name: str) -> Method:

@@ -7,6 +7,7 @@ One exact GP per past task; their weighted sum plus a residual GP is the prior o
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import ClassVar, Literal, Self, get_args
 
 from botorch.models.model import Model
@@ -39,7 +40,9 @@ from scaml.model.past_similarity import PastSimilarity
 from scaml.model.protocols import TableModel
 from scaml.model.scaml_gp import ScaMLGP
 from scaml.model.table_cache import TableCache
+from scaml.model.verdict import Verdict
 from scaml.model.weight_priors import WeightsName, check_weights, weight_prior
+from scaml.model.whole_past import WholePastGP
 from scaml.search.ucb import SQRT_BETA
 from scaml.tasks.meta_data import MetaData
 from scaml.tasks.task import Task
@@ -60,8 +63,10 @@ class ScaML(ModularMethod["ScaMLPrior"]):
         normalization: How y_t is brought to the units of the model: "clipped", "learned", "level",
             "pooled", or the paper's "union".
         weights: "shared" around a common value, "positive" with the paper's Γ(1, 1), "signed" with
-            N(0, 1), or "explained", an average over explanations: the past as a whole, groups of past
-            tasks, one past task, none (`model.explain()` has their probabilities).
+            N(0, 1), "explained", an average over explanations: the past as a whole, groups of past
+            tasks, one past task, none; or "past": "shared" where the past tasks have something in
+            common, "explained" where they are strangers or fall into groups. With the last two,
+            `model.explain()` has the probabilities of the explanations.
         acquisition: "lognei", noisy expected improvement (UCB before the first observation), or "ucb",
             as in the paper.
         sqrt_beta: √β of UCB; the paper's is 3.
@@ -75,7 +80,7 @@ class ScaML(ModularMethod["ScaMLPrior"]):
 
     kernel: KernelChoice = "past"
     normalization: NormalizationName = "clipped"
-    weights: WeightsName = "shared"
+    weights: WeightsName = "past"
     acquisition: AcquisitionName = "lognei"
     sqrt_beta: float = SQRT_BETA
     residual: ResidualName = "past"
@@ -87,10 +92,10 @@ class ScaML(ModularMethod["ScaMLPrior"]):
         check_weights(self.weights)
         if self.residual not in get_args(ResidualName):
             raise SettingError(f"residual is {self.residual!r}; choose 'past' or 'paper'.")
-        if self.weights == "explained" and self.residual == "paper":
+        if self.weights in ("past", "explained") and self.residual == "paper":
             raise SettingError(
-                "residual is 'paper', but with weights='explained' every explanation learns the prior "
-                "of its residual from the past; choose residual='past'."
+                f"residual is 'paper', but with weights={self.weights!r} every explanation learns the "
+                "prior of its residual from the past; choose residual='past', or weights='shared'."
             )
         check_acquisition(self.acquisition)
         check_sqrt_beta(self.sqrt_beta)
@@ -117,7 +122,8 @@ class ScaML(ModularMethod["ScaMLPrior"]):
 
     def prior(self, past: SeenPast, task_gps: TaskGPs) -> ScaMLPrior:
         priors = self._theta_priors(past, task_gps)
-        told = Explanations.of(past.seen, task_gps) if self.weights == "explained" else None
+        explains = self.weights in ("past", "explained")
+        told = Explanations.of(past.seen, task_gps) if explains else None
         return ScaMLPrior(self, past.meta, task_gps, past.levels, priors, told)
 
     def _theta_priors(self, past: SeenPast, task_gps: TaskGPs) -> ThetaPriors:
@@ -136,7 +142,7 @@ class ScaMLPrior(ModularPrior):
     method: ScaML
     levels: Levels
     theta_priors: ThetaPriors
-    explanations: Explanations | None = None  # None: one model, all weights learned together
+    explanations: Explanations | None = None
     starts: int = STARTS  # of the search for the test-task's hyperparameters
     tables: TableCache = field(default_factory=TableCache, repr=False)
 
@@ -146,9 +152,32 @@ class ScaMLPrior(ModularPrior):
         seed = check_seed(seed)
         with one_thread():
             scaling, priors = self.prepare(task)
-            if self.explanations is not None:
+            learn = partial(learn_new_task, self.task_gps)
+            if self.explanations is None:
+                return learn(task, scaling, priors, seed=seed, n_starts=self.starts)
+            if self.averages:
                 return self._average(task, scaling)
-            return learn_new_task(self.task_gps, task, scaling, priors, seed=seed, n_starts=self.starts)
+            model = partial(WholePastGP, partial(self.explain, task))
+            return learn(task, scaling, priors, seed=seed, n_starts=self.starts, model=model)
+
+    @property
+    def averages(self) -> bool:
+        """Whether the model of a new task is an average over explanations, not one of all weights."""
+        told = self.explanations
+        return told is not None and (self.method.weights == "explained" or told.structure != "whole")
+
+    def explain(self, task: Task) -> Verdict:
+        """Which past tasks the task is like, with probabilities."""
+        if self.explanations is None:
+            raise SettingError(
+                f"weights is {self.method.weights!r}, which has no explanations; choose 'past' or "
+                "'explained'."
+            )
+        self.check_task(task)
+        with one_thread():
+            scaling, _ = self.prepare(task)
+            found = explain_task(self.task_gps, self.explanations, task, scaling)
+        return found.verdict(self.explanations, self.names, task.n, acted_on=self.averages)
 
     def _average(self, task: Task, scaling: Scaling) -> AverageGP:
         """The average over the explanations that are probable enough to matter."""
@@ -158,7 +187,7 @@ class ScaMLPrior(ModularPrior):
             ScaMLGP(self.task_gps, task, Units(scaling.offset, factor * scaling.scale), theta)
             for theta, factor in zip(found.theta, found.factor, strict=True)
         ]
-        verdict = found.verdict(self.explanations, self.names, task.n)
+        verdict = found.verdict(self.explanations, self.names, task.n, acted_on=True)
         return AverageGP(members, found.log_member, verdict)
 
     def prepare(self, task: Task) -> tuple[Scaling, ThetaPriors]:

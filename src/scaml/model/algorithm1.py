@@ -6,13 +6,15 @@ after the other, in the paper's setting.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from scaml.gp.hyperpriors import TEST_TASK
 from scaml.gp.kernels import KernelName
 from scaml.gp.map_fit import STARTS
 from scaml.gp.task_gps import TaskGPs
 from scaml.gp.units import Units
 from scaml.model.fit_theta import Cache, fit_theta
-from scaml.model.hyperparameters import ThetaPriors
+from scaml.model.hyperparameters import Hyperparameters, ThetaPriors
 from scaml.model.normalization import Levels, Scaling, normalize
 from scaml.model.scaml_gp import ScaMLGP
 from scaml.model.weight_priors import weight_prior
@@ -43,6 +45,7 @@ def learn_new_task(
     *,
     seed: int,
     n_starts: int = STARTS,
+    model: Callable[[TaskGPs, Task, Units, Hyperparameters], ScaMLGP] = ScaMLGP,
 ) -> ScaMLGP:
     """Lines 3 to 5: from the meta-tasks' posteriors to that of the test-task.
 
@@ -53,10 +56,11 @@ def learn_new_task(
         priors: p(θ_t).
         seed: Decides the drawn starts.
         n_starts: Starts of the search for θ_t.
+        model: Makes the posterior of f_t from the meta-tasks' ones, the test data, units and θ_t.
     """
     cache = cached(tasks, task, scaling)
     theta, factor = fit_theta(tasks.kernel, cache, priors, seed=seed, n_starts=n_starts)
-    return ScaMLGP(tasks, task, Units(scaling.offset, factor * scaling.scale), theta)
+    return model(tasks, task, Units(scaling.offset, factor * scaling.scale), theta)
 
 
 def cached(tasks: TaskGPs, task: Task, scaling: Scaling) -> Cache:

@@ -23,7 +23,7 @@ from torch import Tensor
 
 from scaml.gp.hyperpriors import LogScale
 from scaml.gp.task_gps import TaskGPs
-from scaml.model.mutual_evidence import Kind, MutualEvidence
+from scaml.model.mutual_evidence import Kind, MutualEvidence, Structure
 from scaml.model.past_similarity import PastSimilarity, pooled
 from scaml.model.task_groups import Group, groups_of
 from scaml.tasks.meta_data import MetaData
@@ -70,6 +70,7 @@ class Explanations:
         residual_spread: E, its standard deviation.
         lengthscale: Prior of the residual's d lengthscales.
         noise: Prior of the noise variance.
+        structure: Whether the past is a whole, or its tasks are strangers or fall into groups.
     """
 
     items: tuple[Explanation, ...]
@@ -81,6 +82,7 @@ class Explanations:
     residual_spread: Tensor
     lengthscale: LogScale
     noise: LogScale
+    structure: Structure
 
     def __len__(self) -> int:
         return len(self.items)
@@ -114,6 +116,7 @@ class Explanations:
             *by_kind(residual),
             LogScale(*pooled(log_ell, _LENGTHSCALE, _LENGTHSCALE_SPREAD)),
             LogScale(*torch.tensor(_NOISE, dtype=torch.float64)),
+            mutual.structure,
         )
 
 

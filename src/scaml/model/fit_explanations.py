@@ -51,7 +51,9 @@ class Explained:
     theta: list[Hyperparameters]
     factor: list[Tensor]
 
-    def verdict(self, explanations: Explanations, names: Sequence[str], observations: int) -> Verdict:
+    def verdict(
+        self, explanations: Explanations, names: Sequence[str], observations: int, *, acted_on: bool
+    ) -> Verdict:
         """In the names of the past tasks."""
         matters, mirrored = dict.fromkeys(names, 0.0), dict.fromkeys(names, 0.0)
         told = []
@@ -67,7 +69,7 @@ class Explained:
                 # The direction of a mirrored explanation has the opposite sign already.
                 mirrored[names[m]] += p * (v[m] < 0)
         told.sort(key=lambda one: -one.probability)
-        return Verdict(tuple(told), matters, mirrored, observations)
+        return Verdict(tuple(told), matters, mirrored, observations, acted_on)
 
 
 def explain_task(tasks: TaskGPs, explanations: Explanations, task: Task, scaling: Scaling) -> Explained:

@@ -8,9 +8,11 @@ $$z_m \sim N\big(c\, a(X_m),\; v + c^2 \bar\Sigma\big),$$
 
 where n_m is the number of independent values that the correlations of its GP leave of N_m. The evidence
 is averaged over a grid of c and v of tasks that are alike. EM gives the probability of each kind of
-explanation, and the tasks that a kind explains give its residual variance v. Two judgements follow that
-past tasks cannot make: the new task may have a twin among strangers, and the average past is the safest
-bet.
+explanation, and the tasks that a kind explains give its residual variance v.
+
+The past is a whole if the average of the others makes its tasks more probable than nothing does, taken
+together. It is apart if not, or if the tasks fall into groups. Then its average explains nothing, but
+the new task may have a twin among strangers, of which past tasks cannot know.
 """
 
 from __future__ import annotations
@@ -29,20 +31,24 @@ from scaml.model.past_similarity import PastSimilarity
 from scaml.model.task_groups import Group
 from scaml.tasks.meta_data import MetaData
 
-__all__ = ["KINDS", "Kind", "MutualEvidence"]
+__all__ = ["KINDS", "Kind", "MutualEvidence", "Structure"]
 
 Kind = Literal["all", "group", "task", "none"]
 KINDS: tuple[Kind, ...] = ("all", "group", "task", "none")
+Structure = Literal["whole", "apart", "unknown"]
 
 # How often each kind explains a task, before any past task is looked at; it counts for one task.
 _USUAL: dict[Kind, float] = {"all": 0.4, "group": 0.2, "task": 0.2, "none": 0.2}
-# The average past is the safest bet: a wrong single task or group costs more evaluations than a wrong
-# average. So its probability counts this many times. Chosen while looking at a few runs of four tables
-# (svm, lr, rf, xgb) and of the families shifted, unrelated and one-good.
-_SAFEST = 4.0
-# Of the tasks that nothing in the past explains, so many are taken for twins of one past task: past
-# tasks cannot know that the new one has a twin among them.
-_TWINS = 0.2
+# The average past is the safest bet, unless the past is apart: a wrong single task or group costs more
+# evaluations than a wrong average. So its probability counts this many times. Chosen while looking at a
+# few runs of four tables (svm, lr, rf, xgb) and of the families shifted, unrelated and one-good.
+_SAFEST: dict[Structure, float] = {"whole": 4.0, "unknown": 4.0, "apart": 0.01}
+# The probability that one past task is the twin of a new one that nothing else explains; chosen while
+# looking at 24 runs of one-good and unrelated.
+_TWIN = 0.02
+# The past falls into groups if they hold at least the first share of its tasks, and the largest of them
+# at most the second.
+_IN_GROUPS, _LARGEST = 0.9, 2 / 3
 _USUAL_RESIDUAL = -1.5  # log v of a kind that explains no past task
 _WORTH = 1.0  # tasks that this counts for
 _SPREAD = 0.7  # of log v, at least
@@ -64,10 +70,12 @@ class MutualEvidence:
     Args:
         probability: Of each kind; 0 where there is none of it.
         residual: Mean and standard deviation of log v of groups and of tasks.
+        structure: Whether the past is a whole or apart; unknown if no task can be compared with others.
     """
 
     probability: dict[Kind, float]
     residual: dict[Kind, tuple[float, float]]
+    structure: Structure
 
     @classmethod
     def of(
@@ -94,12 +102,31 @@ class MutualEvidence:
             if kind in ("group", "task"):
                 log_v = torch.tensor([row[kind][1] for row in rows], dtype=torch.float64)
                 residual[kind] = _weighted(log_v, responsibility[:, i])
-        twins = _TWINS * probability["none"] if "task" in there else 0.0
-        probability["task"] += twins
-        probability["none"] -= twins
-        probability["all"] *= _SAFEST
+        in_common = float((evidence[:, 0] - evidence[:, -1]).sum()) if rows else None
+        structure = _structure(in_common, groups, len(meta))
+        twin = 1.0 - (1.0 - _TWIN) ** len(meta) if "task" in there else 0.0
+        probability["task"] += twin * probability["none"]
+        probability["none"] -= twin * probability["none"]
+        probability["all"] *= _SAFEST[structure]
         total = sum(probability.values())
-        return cls({kind: p / total for kind, p in probability.items()}, residual)
+        return cls({kind: p / total for kind, p in probability.items()}, residual, structure)
+
+
+def _structure(in_common: float | None, groups: Sequence[Group], tasks: int) -> Structure:
+    """What the past is like.
+
+    Args:
+        in_common: By how many nats the average of the others makes past tasks more probable; None
+            if no task could be compared with others.
+        groups: Of past tasks that are alike.
+        tasks: M.
+    """
+    sizes = [len(group.tasks) for group in groups]
+    if sum(sizes) >= _IN_GROUPS * tasks and max(sizes, default=tasks) <= _LARGEST * tasks:
+        return "apart"
+    if in_common is None:
+        return "unknown"
+    return "whole" if in_common > 0.0 else "apart"
 
 
 def _em(evidence: Tensor, usual: Tensor) -> tuple[Tensor, Tensor]:

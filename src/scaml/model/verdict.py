@@ -55,12 +55,15 @@ class Verdict:
         mirrored: For every past task, the probability that it is like the new one with the opposite
             sign.
         observations: n_t, the observations that it is based on.
+        acted_on: Whether the model is the average over the explanations. It is not where the past tasks
+            have something in common: then one model of them all predicts.
     """
 
     explanations: tuple[ProbableExplanation, ...]
     matters: dict[str, float]
     mirrored: dict[str, float]
     observations: int
+    acted_on: bool = True
 
     @property
     def best(self) -> ProbableExplanation:
@@ -74,8 +77,13 @@ class Verdict:
 
     @property
     def set_aside(self) -> bool:
-        """Whether a user should know that the past is hardly used: no past task is like the new one."""
+        """Whether a user should know that no past task is like the new one."""
         return self.observations >= _FEWEST and self.none > _LIKELY
+
+    @property
+    def consequence(self) -> str:
+        """What follows from that, as the beginning of a sentence."""
+        return "The past is set aside" if self.acted_on else "The past may mislead"
 
     @property
     def looks_mirrored(self) -> tuple[str, ...]:

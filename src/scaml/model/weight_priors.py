@@ -26,7 +26,7 @@ from scaml.gp.hyperpriors import Gamma
 
 __all__ = ["Independent", "Shared", "WeightPrior", "WeightsName", "check_weights", "weight_prior"]
 
-WeightsName = Literal["explained", "shared", "positive", "signed"]
+WeightsName = Literal["past", "explained", "shared", "positive", "signed"]
 
 _APART = 0.2  # scale of δ: most tasks keep an equal share, a few get much more
 
@@ -153,9 +153,10 @@ class Shared:
 def weight_prior(weights: WeightsName, center: float = 1.0, spread: float = 1.0) -> WeightPrior:
     """A prior by its name; center and spread are those of "shared".
 
-    "explained" is no density of M weights: `explanations` has its prior.
+    "past" is "shared" where one model has all weights. "explained" is no density of M weights:
+    `explanations` has its prior.
     """
-    if weights in ("shared", "explained"):
+    if weights in ("past", "shared", "explained"):
         return Shared(center, spread)
     return Independent(signed=weights == "signed")
 
@@ -164,5 +165,5 @@ def check_weights(weights: str) -> None:
     """Refuse an unknown prior of the weights."""
     if weights not in get_args(WeightsName):
         raise SettingError(
-            f"weights is {weights!r}; choose 'shared', 'positive', 'signed' or 'explained'."
+            f"weights is {weights!r}; choose 'past', 'shared', 'positive', 'signed' or 'explained'."
         )

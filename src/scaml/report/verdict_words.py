@@ -13,6 +13,11 @@ ABOUT_PROBABILITIES = (
     "A past task matters if the new one is like it, alone or together with others; it is mirrored if "
     "what was good there is bad here."
 )
+_USE = {
+    True: "The predictions are the average over all of them, weighted by their probabilities.",
+    False: "The past tasks have something in common, so that one model of them all makes the "
+    "predictions; the probabilities only tell which of them the new task is like.",
+}
 _LONGEST = 90  # characters of an explanation
 _NAMED = 5  # tasks in a sentence
 
@@ -35,10 +40,7 @@ def about_verdict(verdict: Verdict) -> str:
 
 def about_explanations(verdict: Verdict) -> list[str]:
     """How to read the table of explanations."""
-    words = [
-        "Each row of the table is one explanation of the new task. The predictions are the average "
-        "over all of them, weighted by their probabilities."
-    ]
+    words = ["Each row of the table is one explanation of the new task.", _USE[verdict.acted_on]]
     if not verdict.observations:
         words.append("Before the first experiment, they tell only how alike the past tasks are.")
     return words
@@ -49,7 +51,7 @@ def warnings(verdict: Verdict) -> list[str]:
     found, mirrored = [], verdict.looks_mirrored
     if verdict.set_aside:
         found.append(
-            f"The past is set aside: after {counted(verdict.observations, 'experiment')}, the "
+            f"{verdict.consequence}: after {counted(verdict.observations, 'experiment')}, the "
             f"probability that no past task is like the new one is {percent(verdict.none)}."
         )
     if mirrored:

@@ -57,7 +57,7 @@ def _warnings(verdict: Verdict) -> list[tuple[str, str]]:
         found.append(
             (
                 "none",
-                f"The past is set aside: after {n} trials, no past study is like the new one with "
+                f"{verdict.consequence}: after {n} trials, no past study is like the new one with "
                 f"probability {verdict.none:.0%}.",
             )
         )
