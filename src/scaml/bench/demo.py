@@ -21,7 +21,7 @@ from scaml.tasks.task import Task
 __all__ = ["METHOD", "PLAIN", "SCAML", "DemoResult", "Progress", "in_words", "run_demo"]
 
 SCAML, PLAIN = "ScaML-GP", "plain GP"
-METHOD = ScaML(weights="explained")
+METHOD = ScaML()
 """What has a past in the demonstration."""
 _PROBABLE = 0.5  # a twin that matters with a larger probability, and no stranger does, is found
 
@@ -150,7 +150,7 @@ def in_words(result: DemoResult) -> str:
 
 
 def _verdict(model: Model) -> Verdict:
-    assert isinstance(model, ExplainedModel)  # METHOD averages over explanations
+    assert isinstance(model, ExplainedModel)
     return model.explain()
 
 
