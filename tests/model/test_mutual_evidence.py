@@ -43,18 +43,18 @@ def test_the_past_supports_the_kind_that_made_it(family: str, kind: str) -> None
 def test_a_past_is_a_whole_if_the_others_make_its_tasks_more_probable() -> None:
     for seed in (2, 3):
         assert mutual("related", seed).structure == "whole"
-        assert mutual("unrelated", seed).structure == "apart"
+        assert mutual("unrelated", seed).structure == "strangers"
 
 
 def test_nothing_is_known_of_one_task_or_of_three_rows_each() -> None:
     assert mutual("related", tasks=1).structure == mutual("three-points").structure == "unknown"
 
 
-def test_the_past_is_apart_if_groups_hold_almost_all_and_none_holds_most() -> None:
+def test_the_past_is_grouped_if_groups_hold_almost_all_and_none_holds_most() -> None:
     def structure(tasks: int, *sizes: int) -> Structure:
         return _structure(1.0, [Group(tuple(range(n)), (1,) * n) for n in sizes], tasks)
 
-    assert structure(16, 8, 8) == structure(16, 8, 7) == structure(20, 8, 6, 4) == "apart"
+    assert structure(16, 8, 8) == structure(16, 8, 7) == structure(20, 8, 6, 4) == "grouped"
     assert structure(28, 23, 3) == "whole"  # one of them is most of the past
     assert structure(28, 10, 7, 5) == "whole"  # six tasks are in none
     assert structure(8) == "whole"
@@ -62,9 +62,9 @@ def test_the_past_is_apart_if_groups_hold_almost_all_and_none_holds_most() -> No
 
 def test_the_more_strangers_the_more_probable_is_a_twin() -> None:
     few, many = mutual("one-good", tasks=8), mutual("one-good", tasks=31)
-    assert few.structure == many.structure == "apart"
+    assert few.structure == many.structure == "strangers"
     assert few.probability["task"] < many.probability["task"] < many.probability["none"] * 2
-    assert max(few.probability["all"], many.probability["all"]) < 0.01
+    assert many.probability["all"] < min(few.probability["all"], 0.1)
 
 
 def test_one_task_is_the_whole() -> None:

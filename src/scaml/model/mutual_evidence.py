@@ -10,9 +10,10 @@ where n_m is the number of independent values that the correlations of its GP le
 is averaged over a grid of c and v of tasks that are alike. EM gives the probability of each kind of
 explanation, and the tasks that a kind explains give its residual variance v.
 
-The past is a whole if the average of the others makes its tasks more probable than nothing does, taken
-together. It is apart if not, or if the tasks fall into groups. Then its average explains nothing, but
-the new task may have a twin among strangers, of which past tasks cannot know.
+The past is grouped if almost all of its tasks fall into groups, none of which is most of it: the average
+of unlike groups explains nothing. Otherwise it is a whole if the average of the others makes its tasks
+more probable than nothing does, taken together; if not, its tasks are strangers. The new task may have a
+twin among strangers, of which past tasks cannot know.
 """
 
 from __future__ import annotations
@@ -35,14 +36,15 @@ __all__ = ["KINDS", "Kind", "MutualEvidence", "Structure"]
 
 Kind = Literal["all", "group", "task", "none"]
 KINDS: tuple[Kind, ...] = ("all", "group", "task", "none")
-Structure = Literal["whole", "apart", "unknown"]
+Structure = Literal["whole", "grouped", "strangers", "unknown"]
 
 # How often each kind explains a task, before any past task is looked at; it counts for one task.
 _USUAL: dict[Kind, float] = {"all": 0.4, "group": 0.2, "task": 0.2, "none": 0.2}
-# The average past is the safest bet, unless the past is apart: a wrong single task or group costs more
-# evaluations than a wrong average. So its probability counts this many times. Chosen while looking at a
-# few runs of four tables (svm, lr, rf, xgb) and of the families shifted, unrelated and one-good.
-_SAFEST: dict[Structure, float] = {"whole": 4.0, "unknown": 4.0, "apart": 0.01}
+# How many times the probability of the average past counts. It is the safest bet where the past is a
+# whole, because a wrong single task or group costs more evaluations than a wrong average. Chosen while
+# looking at a few runs of four tables (svm, lr, rf, xgb) and of the families shifted, unrelated,
+# one-good and two-groups.
+_SAFEST: dict[Structure, float] = {"whole": 4.0, "unknown": 4.0, "strangers": 1.0, "grouped": 0.01}
 # The probability that one past task is the twin of a new one that nothing else explains; chosen while
 # looking at 24 runs of one-good and unrelated.
 _TWIN = 0.02
@@ -70,7 +72,8 @@ class MutualEvidence:
     Args:
         probability: Of each kind; 0 where there is none of it.
         residual: Mean and standard deviation of log v of groups and of tasks.
-        structure: Whether the past is a whole or apart; unknown if no task can be compared with others.
+        structure: Whether the past is a whole, grouped, or its tasks are strangers; unknown if no task can be
+            compared with others.
     """
 
     probability: dict[Kind, float]
@@ -123,10 +126,10 @@ def _structure(in_common: float | None, groups: Sequence[Group], tasks: int) -> 
     """
     sizes = [len(group.tasks) for group in groups]
     if sum(sizes) >= _IN_GROUPS * tasks and max(sizes, default=tasks) <= _LARGEST * tasks:
-        return "apart"
+        return "grouped"
     if in_common is None:
         return "unknown"
-    return "whole" if in_common > 0.0 else "apart"
+    return "whole" if in_common > 0.0 else "strangers"
 
 
 def _em(evidence: Tensor, usual: Tensor) -> tuple[Tensor, Tensor]:
