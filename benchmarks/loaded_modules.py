@@ -2,8 +2,8 @@
 
     python -m benchmarks.loaded_modules [CHECKOUT]
 
-Each case is in a process of its own that imports scaml from the checkout (this one by default):
-`scaml.ScaMLSampler` alone, `scaml suggest examples/reactions.csv --task new`, and one trial of an Optuna
+Each case is in a process of its own that imports scaml from the checkout (this one by default): the
+name `scaml.ScaMLSampler`, `scaml suggest examples/reactions.csv --task new`, and one trial of an Optuna
 study with `ScaMLSampler`.
 A module counts as run if one of its functions is called, except while modules are being imported.
 """
@@ -135,7 +135,7 @@ def _import(checkout: Path, note: Callable[..., None]) -> None:
     def work() -> None:
         import scaml
 
-        assert scaml.ScaMLSampler
+        assert scaml.ScaMLSampler is not None
 
     _observe(work, note)
 
