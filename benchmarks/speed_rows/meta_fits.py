@@ -79,6 +79,7 @@ def meta_fit(
         "botorch_cpu_seconds": theirs.cpu,
         "botorch_wall_seconds": theirs.wall,
         "times_faster_than_botorch": theirs.cpu / ours.cpu,
+        "task_gps_times_faster_than_botorch": theirs.cpu / task_gps.cpu,
         "batched_l_bfgs_b_cpu_seconds": batched.cpu,
         "batched_l_bfgs_b_over_ours": batched.cpu / task_gps.cpu,
         "l_bfgs_b_per_start_cpu_seconds": single.cpu,

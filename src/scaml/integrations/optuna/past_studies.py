@@ -195,15 +195,15 @@ def _fingerprint(study: Study, trials: Sequence[FrozenTrial]) -> tuple[str, str]
     return study.study_name, str(trials[0].datetime_start) if trials else ""
 
 
-def raised_by_storages() -> tuple[type[Exception], ...]:
-    """What a storage raises if it does not answer.
+def raised_by_storages(*further: type[Exception]) -> tuple[type[Exception], ...]:
+    """What a storage raises if it does not answer, and further exceptions.
 
     Called by an `except` clause, thus only after an error: importing SQLAlchemy takes 0.3 s, and
     studies in memory or in journals never need it.
     """
     from sqlalchemy.exc import SQLAlchemyError
 
-    return SQLAlchemyError, OSError, optuna.exceptions.StorageInternalError
+    return SQLAlchemyError, OSError, optuna.exceptions.StorageInternalError, *further
 
 
 @contextmanager

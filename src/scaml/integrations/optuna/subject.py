@@ -116,7 +116,7 @@ def _names(storage: str) -> list[str]:
                 "as sqlite:///hpo.db."
             )
         return list(optuna.get_all_study_names(storage))
-    except (ImportError, *raised_by_storages()) as error:
+    except raised_by_storages(ImportError) as error:
         raise DatabaseError(
             f"The storage cannot be opened ({type(error).__name__}); give an address such as "
             "sqlite:///hpo.db, and check that the database answers."
