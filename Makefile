@@ -40,10 +40,10 @@ format: $(READY) ## Format, and correct what can be corrected automatically.
 docs: $(READY) ## The documentation, with the output of its examples, into build/site (about two minutes).
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
 
-speed: $(READY) ## Measure against BoTorch; writes benchmarks/speed.json (about ten minutes).
+speed: $(READY) ## Measure against BoTorch; writes benchmarks/speed.json (about fifteen minutes).
 	$(BIN)/python -m benchmarks.speed
 
-sampler-speed: $(READY) ## Time of a suggestion, and that of Optuna's GPSampler; writes benchmarks/sampler_speed.json.
+sampler-speed: $(READY) ## Ask-and-tell loops beside Optuna's GPSampler and TPESampler; writes benchmarks/sampler_speed.json.
 	$(BIN)/python -m benchmarks.sampler_speed
 
 spaces: $(READY) ## Regret where spaces differ; writes benchmarks/spaces.json (about ten minutes).

@@ -12,8 +12,13 @@ from typing import Any
 PACKAGES = ("torch", "botorch", "gpytorch", "optuna", "scikit-learn")
 
 
-def provenance(command: str) -> dict[str, Any]:
-    """The command, the revision and the versions; ask before the work, not after it."""
+def provenance(command: str, *packages: str) -> dict[str, Any]:
+    """The command, the revision and the versions; ask before the work, not after it.
+
+    Args:
+        command: What was run.
+        *packages: Further packages whose versions matter.
+    """
     found = [
         subprocess.run(["git", *words], capture_output=True, text=True, check=False).stdout.strip()
         for words in (("rev-parse", "--short", "HEAD"), ("status", "--porcelain", "src", "benchmarks"))
@@ -23,7 +28,7 @@ def provenance(command: str) -> dict[str, Any]:
         "command": command,
         "revision": found[0] + (" with changes" if changed else ""),
         "python": platform.python_version(),
-        **{package: version(package) for package in PACKAGES},
+        **{package: version(package) for package in (*PACKAGES, *packages)},
     }
 
 

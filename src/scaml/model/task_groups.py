@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import torch
-from scipy.cluster.hierarchy import fcluster, linkage
 from torch import Tensor
 
 from scaml.gp.task_gps import TaskGPs
@@ -42,6 +41,8 @@ def groups_of(meta: MetaData, gps: TaskGPs) -> list[Group]:
     """
     if len(meta) < _FEWEST:
         return []
+    from scipy.cluster.hierarchy import fcluster, linkage
+
     rho = correlations(meta, gps)
     far = 1.0 - rho.abs()
     i, j = torch.triu_indices(len(meta), len(meta), 1)

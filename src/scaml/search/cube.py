@@ -10,8 +10,6 @@ from contextlib import contextmanager
 import torch
 from botorch.acquisition import AcquisitionFunction, OneShotAcquisitionFunction
 from botorch.exceptions.warnings import BadInitialCandidatesWarning, OptimizationWarning
-from botorch.generation.gen import gen_candidates_scipy
-from botorch.optim import optimize_acqf
 from torch import Tensor
 
 __all__ = [
@@ -163,6 +161,7 @@ def ascend(
         starts: In the cube.
         fixed: Which of the d columns stay as they are; none by default.
     """
+    from botorch.generation.gen import gen_candidates_scipy  # imports scipy.optimize
 
     def moved(X: Tensor) -> Tensor:
         # A column whose slope is 0 does not move.
@@ -177,6 +176,8 @@ def ascend(
 
 def _maximize_one_shot(acquisition: OneShotAcquisitionFunction, d: int) -> Tensor:
     """One-shot functions have their fantasies among their arguments; BoTorch finds starts for them."""
+    from botorch.optim import optimize_acqf
+
     cube = torch.stack([torch.zeros(d, dtype=torch.float64), torch.ones(d, dtype=torch.float64)])
     point, _ = optimize_acqf(acquisition, cube, q=1, num_restarts=RESTARTS, raw_samples=RAW_POINTS // 8)
     chosen: Tensor = point.squeeze(-2)

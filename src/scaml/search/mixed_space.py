@@ -12,7 +12,6 @@ from collections.abc import Sequence
 
 import torch
 from botorch.acquisition import AcquisitionFunction
-from botorch.optim.optimize_mixed import optimize_acqf_mixed_alternating
 from botorch.utils.sampling import manual_seed
 from torch import Tensor
 
@@ -64,6 +63,8 @@ def maximize_mixed(
         avoid: `k x d` points of which the answer must be distinct.
         around: `k x d` points beside which the maximum may lie.
     """
+    from botorch.optim.optimize_mixed import optimize_acqf_mixed_alternating  # imports scipy.optimize
+
     compact = _Compact(acquisition, blocks, seed)
     if compact.flat:  # a plain GP without an observation
         free = _apart(compact.raw(RAW_POINTS), avoid)

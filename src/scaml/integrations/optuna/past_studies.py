@@ -11,7 +11,6 @@ import optuna
 from optuna.distributions import BaseDistribution
 from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
-from sqlalchemy.exc import SQLAlchemyError
 
 from scaml.common.wording import counted
 from scaml.errors import DatabaseError, SettingError
@@ -19,7 +18,14 @@ from scaml.integrations.optuna.pruned_trials import final_values
 from scaml.tasks.arrays import LARGEST_Y
 from scaml.tasks.past_task import MOST_TRIALS, PastTask, thinned
 
-__all__ = ["PastStudies", "negated", "read_studies", "storage_errors", "values_of"]
+__all__ = [
+    "PastStudies",
+    "negated",
+    "raised_by_storages",
+    "read_studies",
+    "storage_errors",
+    "values_of",
+]
 
 
 @dataclass(frozen=True)
@@ -189,12 +195,23 @@ def _fingerprint(study: Study, trials: Sequence[FrozenTrial]) -> tuple[str, str]
     return study.study_name, str(trials[0].datetime_start) if trials else ""
 
 
+def raised_by_storages(*further: type[Exception]) -> tuple[type[Exception], ...]:
+    """What a storage raises if it does not answer, and further exceptions.
+
+    Called by an `except` clause, thus only after an error: importing SQLAlchemy takes 0.3 s, and
+    studies in memory or in journals never need it.
+    """
+    from sqlalchemy.exc import SQLAlchemyError
+
+    return SQLAlchemyError, OSError, optuna.exceptions.StorageInternalError, *further
+
+
 @contextmanager
 def storage_errors(study: Study) -> Iterator[None]:
     """Raise a `DatabaseError` if the storage does not answer, with its address but no password."""
     try:
         yield
-    except (SQLAlchemyError, OSError, optuna.exceptions.StorageInternalError) as error:
+    except raised_by_storages() as error:
         raise DatabaseError(
             f"The storage {_address(study)} of study {study.study_name!r} does not answer "
             f"({type(error).__name__}); check that it is running and reachable."

@@ -8,8 +8,6 @@ from typing import Any
 
 import optuna
 from optuna.study import Study, StudyDirection
-from sqlalchemy.engine import make_url
-from sqlalchemy.exc import SQLAlchemyError
 
 from scaml.ask import choose_new
 from scaml.common.checks import check_integer, check_seed
@@ -17,6 +15,7 @@ from scaml.common.progress import Progress
 from scaml.common.wording import nearest
 from scaml.errors import DatabaseError, SettingError
 from scaml.explain.subject import Subject
+from scaml.integrations.optuna.past_studies import raised_by_storages
 from scaml.integrations.optuna.sampler import ScaMLSampler
 from scaml.methods.base import Method
 
@@ -107,6 +106,8 @@ def of_storage(
 
 def _names(storage: str) -> list[str]:
     """The names of all studies; a database that does not exist is not created."""
+    from sqlalchemy.engine import make_url
+
     try:
         url = make_url(storage)
         if url.drivername.startswith("sqlite") and not Path(url.database or "").is_file():
@@ -115,7 +116,7 @@ def _names(storage: str) -> list[str]:
                 "as sqlite:///hpo.db."
             )
         return list(optuna.get_all_study_names(storage))
-    except (SQLAlchemyError, OSError, ImportError, optuna.exceptions.StorageInternalError) as error:
+    except raised_by_storages(ImportError) as error:
         raise DatabaseError(
             f"The storage cannot be opened ({type(error).__name__}); give an address such as "
             "sqlite:///hpo.db, and check that the database answers."

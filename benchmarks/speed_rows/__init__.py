@@ -1,0 +1,1 @@
+"""What `make speed` measures, one file per kind of work."""
