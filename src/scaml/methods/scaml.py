@@ -36,6 +36,7 @@ from scaml.model.normalization import (
     check_normalization,
     normalize,
 )
+from scaml.model.past_at_data import PastAtData
 from scaml.model.past_similarity import PastSimilarity
 from scaml.model.protocols import TableModel
 from scaml.model.scaml_gp import ScaMLGP
@@ -183,8 +184,9 @@ class ScaMLPrior(ModularPrior):
         """The average over the explanations that are probable enough to matter."""
         assert self.explanations is not None
         found = explain_task(self.task_gps, self.explanations, task, scaling)
+        past = PastAtData.of(self.task_gps, task.X)
         members = [
-            ScaMLGP(self.task_gps, task, Units(scaling.offset, factor * scaling.scale), theta)
+            ScaMLGP(self.task_gps, task, Units(scaling.offset, factor * scaling.scale), theta, past)
             for theta, factor in zip(found.theta, found.factor, strict=True)
         ]
         verdict = found.verdict(self.explanations, self.names, task.n, acted_on=True)
