@@ -201,8 +201,14 @@ def _maximizer(
     if table is not None:
         return _best_row(function, prior, table, torch.cat([task.X, taken]), seed)
     if prior.space is None or prior.space.continuous:
-        avoid = taken if len(taken) else None
-        return maximize_on_cube(function, prior.d, seed=seed, avoid=avoid, around=_promising(function))
+        return maximize_on_cube(
+            function,
+            prior.d,
+            seed=seed,
+            avoid=taken if len(taken) else None,
+            around=_promising(function),
+            kept=_kept(function, prior),
+        )
     _check_not_one_shot(function, "a space with integers, steps or categories")
     blocks, around = prior.space.blocks, _promising(function)
     return maximize_mixed(function, blocks, seed=seed, avoid=taken, around=around)
@@ -229,20 +235,27 @@ def _best_row(
     for x in used:
         times += (table - x).abs().amax(-1) <= _SAME_ROW
     rows = (times == times.min()).nonzero().flatten()
-    values = _on_table(function, prior, table, rows)
+    values = _on_table(function, prior, table)
+    values = evaluate(function, table[rows]) if values is None else values[rows]
     # Without data all rows may tie, and the first row of a sorted table is a corner.
     best = rows[values == values.max()]
     return table[best[torch.randint(len(best), (), generator=torch.Generator().manual_seed(seed))]]
 
 
-def _on_table(function: AcquisitionFunction, prior: MetaPrior, table: Tensor, rows: Tensor) -> Tensor:
-    """Values at some rows of a table, from the posteriors that the prior keeps there if possible."""
-    if isinstance(function, OfMoments) and function.by_moments:
-        with torch.no_grad():
-            moments = prior.on_table(function.model, table)
-            if moments is not None:
-                return function.of_moments(*moments)[rows]
-    return evaluate(function, table[rows])
+def _kept(function: AcquisitionFunction, prior: MetaPrior) -> tuple[Tensor, Tensor] | None:
+    """Raw points at which the prior keeps posteriors, and the values there."""
+    raw = prior.raw_points()
+    values = None if raw is None else _on_table(function, prior, raw)
+    return None if raw is None or values is None else (raw, values)
+
+
+def _on_table(function: AcquisitionFunction, prior: MetaPrior, table: Tensor) -> Tensor | None:
+    """Values at the rows of a table from the posteriors that the prior keeps there, if any."""
+    if not (isinstance(function, OfMoments) and function.by_moments):
+        return None
+    with torch.no_grad():
+        moments = prior.on_table(function.model, table)
+        return None if moments is None else function.of_moments(*moments)
 
 
 def _check_not_one_shot(function: AcquisitionFunction, where: str) -> None:

@@ -44,6 +44,7 @@ from scaml.model.table_cache import TableCache
 from scaml.model.verdict import Verdict
 from scaml.model.weight_priors import WeightsName, check_weights, weight_prior
 from scaml.model.whole_past import WholePastGP
+from scaml.search.raw_points import raw_points
 from scaml.search.ucb import SQRT_BETA
 from scaml.tasks.meta_data import MetaData
 from scaml.tasks.task import Task
@@ -52,6 +53,9 @@ __all__ = ["KernelChoice", "ScaML", "ScaMLPrior"]
 
 KernelChoice = Literal["past", "se", "matern52"]
 ResidualName = Literal["past", "paper"]
+
+_RAW, _FEWEST_RAW = 1024, 128  # points that are kept
+_MOST_KEPT = 2**24  # numbers: 128 megabytes
 
 
 @dataclass(frozen=True)
@@ -200,3 +204,8 @@ class ScaMLPrior(ModularPrior):
 
     def on_table(self, model: Model, table: Tensor) -> tuple[Tensor, Tensor] | None:
         return model.on_table(self.tables, table) if isinstance(model, TableModel) else None
+
+    def raw_points(self) -> Tensor:
+        """Fewer of many past tasks, whose posteriors there are kept."""
+        M, N, _ = self.task_gps.X.shape
+        return raw_points(self.d, max(_FEWEST_RAW, min(_RAW, _MOST_KEPT // (M * N))))
