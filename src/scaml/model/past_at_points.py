@@ -17,7 +17,7 @@ $\bar\mu_m = \sum_e w_{em} \bar m_e$, and $\bar v_m$ and $\bar c_m$ likewise wit
 $$\bar u_m = \bar\mu_m b_m - u_m(X_t) \bar c_m - 2 \bar v_m u_m, \qquad
 \bar R_m(x, X_m) = o_m L_m^{-T} \bar u_m, \qquad \bar R_m(x, X_t) = o_m \bar c_m,$$
 
-and $\bar x = -\ell_m^{-2} \sum_j \bar R_{mj} W_{mj} (x - x_j)$, with W the slope of the kernel (`kernels`).
+and from there through the kernels (`point_kernels`) to x.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from scaml.gp.kernels import KernelName, correlation, correlation_and_slope, left_factor, right_factor
 from scaml.gp.task_gps import TaskGPs
+from scaml.model.point_kernels import PointKernels, features, towards
 
-__all__ = ["Block", "OfPast", "PastAtPoints", "distance_slope", "scaled_points"]
+__all__ = ["Block", "OfPast", "PastAtPoints"]
 
 _NUMBERS = 2**17  # in one buffer: what fits into a core's cache
 
@@ -49,8 +49,7 @@ class Block(NamedTuple):
     """What the way back needs of a block of b tasks."""
 
     tasks: slice
-    left: Tensor  # b x S x (d + 2), scaled points first
-    slope: Tensor  # b x S x (N + n), W
+    slope: Tensor  # b x S x (N + n), of the kernel
     u: Tensor  # b x S x N
 
 
@@ -58,32 +57,25 @@ class Block(NamedTuple):
 class PastAtPoints:
     """What the formulas need of M tasks and X_t, in standardized units."""
 
-    kernel: KernelName
-    inverse: Tensor  # M x 1 x d, 1 / ℓ_m
-    right: Tensor  # M x (d + 2) x (N + n), factor of the squared distances to X_m and X_t
-    points: Tensor  # M x (N + n) x (d + 1), scaled X_m and X_t, and 1
+    kernels: PointKernels  # of each task, to X_m and X_t
     whitener: Tensor  # M x N x N, o_m L_m^-1
     linear: Tensor  # M x N x (1 + n): b_m and -u_m(X_t)
+    linear_t: Tensor  # its transpose
     outputscale: Tensor  # M
 
     @classmethod
     def of(cls, tasks: TaskGPs, X: Tensor, u: Tensor) -> PastAtPoints:
         """From the past tasks, X_t, `n x d`, and $u_m(X_t)$, `n x M x N`."""
         M, N, D = tasks.X.shape
-        widths = tasks.lengthscale.reciprocal().unsqueeze(1)
         points = X.new_zeros(M, N + len(X), D)
-        torch.mul(tasks.X, widths, out=points[:, :N])
-        torch.mul(X, widths[..., : tasks.d], out=points[:, N:, : tasks.d])
-        right = right_factor(points)
-        # Queries are 0 in the columns that only past tasks have, so these columns enter |b|² alone.
-        right = torch.cat([right[..., : tasks.d], right[..., D:]], dim=-1)
+        points[:, :N] = tasks.X
+        points[:, N:, : tasks.d] = X
+        linear = torch.cat([tasks.targets.unsqueeze(-1), -u.permute(1, 2, 0)], dim=-1)
         return cls(
-            kernel=tasks.kernel,
-            inverse=widths[..., : tasks.d],
-            right=right.mT.contiguous(),
-            points=scaled_points(points[..., : tasks.d]),
+            kernels=PointKernels.of(tasks.kernel, tasks.lengthscale.reciprocal(), points, tasks.d),
             whitener=tasks.whitener,
-            linear=torch.cat([tasks.targets.unsqueeze(-1), -u.permute(1, 2, 0)], dim=-1),
+            linear=linear,
+            linear_t=linear.mT.contiguous(),
             outputscale=tasks.outputscale,
         )
 
@@ -93,64 +85,42 @@ class PastAtPoints:
         N, n = self.whitener.shape[-1], self.linear.shape[-1] - 1
         mean, variance = X.new_zeros(E, len(X)), X.new_zeros(E, len(X))
         covariance = X.new_zeros(E, len(X) * n)
+        phi = features(X)
         for tasks in self._blocks(len(X)):
-            left = left_factor(X * self.inverse[tasks])
-            squared = torch.matmul(left, self.right[tasks]).clamp_min_(0.0)
-            if kept is None and self.kernel != "se":
-                R, slope = correlation(self.kernel, squared), None
-            else:
-                R, slope = correlation_and_slope(self.kernel, squared)
-            u = torch.matmul(R[..., :N], self.whitener[tasks].mT)
-            linear = torch.matmul(u, self.linear[tasks])
+            R, slope = self.kernels.at(phi, tasks)
+            u = torch.bmm(R[..., :N], self.whitener[tasks].mT)
+            linear = torch.bmm(u, self.linear[tasks])
             o = self.outputscale[tasks]
             mean.addmm_(weights[:, tasks], linear[..., 0])
-            variance.addmm_(squares[:, tasks], o[:, None] - torch.linalg.vecdot(u, u))
+            variance.addmm_(squares[:, tasks], o[:, None] - u.square().sum(-1))
             if n:
                 near = torch.addcmul(linear[..., 1:], o[:, None, None], R[..., N:])
                 covariance.addmm_(squares[:, tasks], near.flatten(1))
             if kept is not None:
-                kept.append(Block(tasks, left, R if slope is None else slope, u))
+                kept.append(Block(tasks, slope, u))
         return OfPast(mean, variance, covariance.view(E, len(X), n))
 
-    def slope(self, given: OfPast, weights: Tensor, kept: list[Block]) -> Tensor:
+    def slope(self, X: Tensor, given: OfPast, weights: Tensor, kept: list[Block]) -> Tensor:
         """The slope, `S x d`, of a function with these derivatives, where `kept` was collected."""
         N, squares = self.whitener.shape[-1], weights.square()
-        total = given.mean.new_zeros(given.mean.shape[-1], self.inverse.shape[-1])
-        for tasks, left, slope, u in kept:
+        total = X.new_zeros(len(X), 2 * X.shape[-1])
+        for tasks, slope, u in kept:
             mean = weights[:, tasks].mT @ given.mean
             variance = squares[:, tasks].mT @ given.variance
             covariance = (squares[:, tasks].mT @ given.covariance.flatten(1)).view(*mean.shape, -1)
             linear = torch.cat([mean.unsqueeze(-1), covariance], dim=-1)
             by_u = torch.mul(u, -2.0 * variance.unsqueeze(-1))
-            by_u.baddbmm_(linear, self.linear[tasks].mT)
-            by_R = torch.empty_like(slope)
-            torch.matmul(by_u, self.whitener[tasks], out=by_R[..., :N])
-            torch.mul(covariance, self.outputscale[tasks, None, None], out=by_R[..., N:])
-            scaled = left[..., : total.shape[-1]]
-            by_scaled = distance_slope(by_R.mul_(slope), scaled, self.points[tasks])
-            total += (self.inverse[tasks] * by_scaled).sum(0)
-        return total
+            by_u.baddbmm_(linear, self.linear_t[tasks])
+            by_R = torch.bmm(by_u, self.whitener[tasks]).mul_(slope[..., :N])
+            backward = self.kernels.backward[tasks]
+            sums = torch.bmm(by_R, backward[:, :N])
+            by_R = (covariance * self.outputscale[tasks, None, None]).mul_(slope[..., N:])
+            total += sums.baddbmm_(by_R, backward[:, N:]).sum(0)
+        return towards(X, total)
 
     def _blocks(self, points: int) -> Iterator[slice]:
         """Tasks, so many at once that a buffer holds them."""
-        tasks, columns = len(self.inverse), self.right.shape[-1]
+        tasks, _, columns = self.kernels.forward.shape
         at_once = max(1, _NUMBERS // max(1, points * columns))
         for first in range(0, tasks, at_once):
             yield slice(first, min(first + at_once, tasks))
-
-
-def scaled_points(a: Tensor) -> Tensor:
-    """(a, 1), `batch x k x (d + 1)`, from scaled points."""
-    return torch.cat([a, a.new_ones(()).expand(*a.shape[:-1], 1)], dim=-1)
-
-
-def distance_slope(q: Tensor, a: Tensor, points: Tensor) -> Tensor:
-    r"""$-\sum_j q_j (a - a_j)$, `batch x S x d`.
-
-    Args:
-        q: Derivatives with respect to the correlations times the slope of the kernel, `batch x S x k`.
-        a: Scaled points, `batch x S x d`.
-        points: `scaled_points` of the k others.
-    """
-    sums = torch.matmul(q, points)
-    return torch.addcmul(sums[..., :-1], a, sums[..., -1:], value=-1.0)

@@ -26,8 +26,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 from torch import Tensor
 
-from scaml.gp.kernels import KernelName, correlation_and_slope, left_factor, right_factor
-from scaml.model.past_at_points import Block, OfPast, PastAtPoints, distance_slope, scaled_points
+from scaml.model.past_at_points import Block, OfPast, PastAtPoints
+from scaml.model.point_kernels import PointKernels, features, towards
 from scaml.model.unknown_level import LevelGiven
 
 if TYPE_CHECKING:
@@ -52,10 +52,9 @@ class Observed(NamedTuple):
 class _Way(NamedTuple):
     """What the way back needs, `E x S x ...`."""
 
-    left: Tensor
-    slope: Tensor
+    slope: Tensor  # of the residual kernels
     psi: Tensor
-    apart: Tensor  # 1 - ψ^T e, `E x S`
+    unlevelled: Tensor  # 1 - ψ^T e, `E x S`
     free: Tensor  # `E x S`, where the variance is above its floor
 
 
@@ -65,10 +64,7 @@ class PointMoments:
 
     past: PastAtPoints
     weights: Tensor  # E x M
-    kernel: KernelName
-    inverse: Tensor  # E x 1 x d, of the residual kernels
-    right: Tensor  # E x (d + 2) x n, factor of the squared distances to X_t
-    points: Tensor  # E x n x (d + 1), scaled X_t, and 1
+    kernels: PointKernels  # of the residuals, to X_t
     residual: Tensor  # E x 1, o
     alpha: Tensor  # E x F x n
     root: Tensor  # E x n x n, L_t^-1
@@ -84,15 +80,12 @@ class PointMoments:
         cls, past: PastAtPoints, weights: Tensor, members: Sequence[ScaMLGP]
     ) -> PointMoments:
         """From models of the same X_t, `n x d`, and their weights of the past tasks, `E x M`."""
-        inverse = torch.stack([member.lengthscale.reciprocal() for member in members]).unsqueeze(1)
-        scaled = members[0].observed.X * inverse
+        inverse = torch.stack([member.lengthscale.reciprocal() for member in members])
+        X = members[0].observed.X.expand(len(members), -1, -1)
         return cls(
             past=past,
             weights=weights,
-            kernel=past.kernel,
-            inverse=inverse,
-            right=right_factor(scaled).mT.contiguous(),
-            points=scaled_points(scaled),
+            kernels=PointKernels.of(past.kernels.kernel, inverse, X, X.shape[-1]),
             residual=torch.stack([member.outputscale.reshape(1) for member in members]),
             offset=torch.stack([member.y_offset.reshape(1) for member in members]),
             scale=torch.stack([member.y_scale.reshape(1) for member in members]),
@@ -143,26 +136,24 @@ class PointMoments:
 
         def back(by_mean: Tensor, by_variance: Tensor) -> Tensor:
             with torch.no_grad():
-                given, slope = self._back(by_mean.transpose(0, 1), by_variance.mT, way)
-                return slope.add_(self.past.slope(given, self.weights, blocks))
+                given, sums = self._back(by_mean.transpose(0, 1), by_variance.mT, way)
+                return towards(X, sums) + self.past.slope(X, given, self.weights, blocks)
 
         return mean.transpose(0, 1), variance.mT, back
 
     def _given(self, past: OfPast, X: Tensor) -> tuple[Tensor, Tensor, _Way]:
-        left = left_factor(X * self.inverse)
-        squared = torch.matmul(left, self.right).clamp_min_(0.0)
-        R, slope = correlation_and_slope(self.kernel, squared)
+        R, slope = self.kernels.at(features(X))
         covariance = torch.addcmul(past.covariance, self.residual.unsqueeze(-1), R)
-        mean = past.mean.unsqueeze(-1) + torch.matmul(covariance, self.alpha.mT) + self.beta
-        psi = torch.matmul(covariance, self.root.mT)
-        apart = 1.0 - torch.matmul(psi, self.one.unsqueeze(-1)).squeeze(-1)
-        variance = self.residual + past.variance - torch.linalg.vecdot(psi, psi)
+        mean = torch.baddbmm(past.mean.unsqueeze(-1) + self.beta, covariance, self.alpha.mT)
+        psi = torch.bmm(covariance, self.root.mT)
+        unlevelled = 1.0 - torch.bmm(psi, self.one.unsqueeze(-1)).squeeze(-1)
+        variance = self.residual + past.variance - psi.square().sum(-1)
         free = variance > self.floor
-        variance = torch.maximum(variance, self.floor) + self.tau * apart.square()
-        return mean, variance, _Way(left, R if slope is None else slope, psi, apart, free)
+        variance = torch.maximum(variance, self.floor) + self.tau * unlevelled.square()
+        return mean, variance, _Way(slope, psi, unlevelled, free)
 
     def _back(self, by_mean: Tensor, by_variance: Tensor, way: _Way) -> tuple[OfPast, Tensor]:
-        """Derivatives with respect to the past, and the slope through the residual kernels.
+        """Derivatives with respect to the past, and through the residual kernels to x² and x.
 
         Args:
             by_mean: `E x S x F`, standardized.
@@ -171,13 +162,12 @@ class PointMoments:
         """
         free = by_variance * way.free
         by_psi = way.psi * (-2.0 * free).unsqueeze(-1)
-        by_level = -2.0 * self.tau * by_variance * way.apart
+        by_level = -2.0 * self.tau * by_variance * way.unlevelled
         by_psi.addcmul_(by_level.unsqueeze(-1), self.one.unsqueeze(1))
-        covariance = torch.matmul(by_psi, self.root) + torch.matmul(by_mean, self.alpha)
+        covariance = torch.bmm(by_psi, self.root).baddbmm_(by_mean, self.alpha)
         by_R = (self.residual.unsqueeze(-1) * covariance).mul_(way.slope)
-        d = self.inverse.shape[-1]
-        by_scaled = distance_slope(by_R, way.left[..., :d], self.points)
-        return OfPast(by_mean.sum(-1), free, covariance), (self.inverse * by_scaled).sum(0)
+        sums = torch.bmm(by_R, self.kernels.backward).sum(0)
+        return OfPast(by_mean.sum(-1), free, covariance), sums
 
 
 class _Differentiable(torch.autograd.Function):

@@ -21,6 +21,7 @@ slope is the members' with the weights $p_e \exp(\alpha_e - \alpha)$.
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 import torch
 from botorch.acquisition.analytic import AnalyticAcquisitionFunction
@@ -61,8 +62,7 @@ class NoisyExpectedImprovement(AnalyticAcquisitionFunction):
                 "noisy expected improvement takes one observation or more, and no batch."
             )
         with torch.no_grad():
-            nodes = draw_sobol_normal_samples(len(X), _DRAWS, dtype=X.dtype, seed=_SEED)
-            values = model.draws(nodes)
+            values = model.draws(_nodes(len(X), _DRAWS))
             super().__init__(model.revealed(values))
         self.register_buffer("best", values.amax(-1))
         rows, times = values.argmax(-1).unique(return_counts=True)
@@ -102,13 +102,20 @@ Of an average over E explanations, they are `n x E x S` and `n x E`.
             each = each + self.model.log_probability
         value = torch.logsumexp(each, -1)
         share = (each - value.unsqueeze(-1)).exp()
-        by_variance = 0.5 * share * (1.0 - torch.linalg.vecdot(t, u)) / variance
+        by_variance = 0.5 * share * (1.0 - (t * u).sum(-1)) / variance
         return value, back((share / deviation).unsqueeze(-1) * t, by_variance)
 
     @t_batch_mode_transform(expected_q=1)
     def forward(self, X: Tensor) -> Tensor:
         """The value, `batch`, at `batch x 1 x d`."""
         return self.of_moments(*self.model.of_fantasies(X.flatten(0, -2))).view(X.shape[:-2])
+
+
+@lru_cache(maxsize=64)
+def _nodes(n: int, draws: int) -> Tensor:
+    """Standard normal nodes, `draws x n`."""
+    with torch.inference_mode(False):  # they outlive the caller's inference mode
+        return draw_sobol_normal_samples(n, draws, dtype=torch.float64, seed=_SEED)
 
 
 def log_mean_improvement(u: Tensor) -> Tensor:
