@@ -39,6 +39,8 @@ RESTARTS = 20
 _WIDTHS = (0.003, 0.01, 0.03, 0.1)
 _AROUND = 32  # points of each width
 _STARTS = 12  # of the ascent; measured: 6 missed the best maximum of one model in 120
+# Where a maximum need not be the highest, nor exact.
+_FEW, _ROUGH = 4, 1e5  # starts; tolerances, over the usual ones
 _APART = 0.05  # starts are at least this far apart, in units of the cube's diagonal
 _CHUNK = (
     256  # points evaluated at once; measured: larger chunks are not faster, smaller ones are slower
@@ -71,6 +73,7 @@ def maximize_on_cube(
     avoid: Tensor | None = None,
     around: Tensor | None = None,
     kept: tuple[Tensor, Tensor] | None = None,
+    rough: bool = False,
 ) -> Tensor:
     """The maximizer over [0, 1]^d, d long.
 
@@ -83,6 +86,7 @@ def maximize_on_cube(
         avoid: `k x d` points of which the answer must be distinct.
         around: `k x d` points beside which the maximum may lie.
         kept: Raw points, `n x d`, and the values there, n, if they are known.
+        rough: Whether a point close to a high maximum will do.
     """
     if isinstance(acquisition, OneShotAcquisitionFunction):
         return _maximize_one_shot(acquisition, d)
@@ -102,7 +106,8 @@ def maximize_on_cube(
     points, values = points[order], values[order]
     spread = float(scale(acquisition, values))
     if spread > 0:
-        refined, found = ascend(acquisition, apart(points), unit=spread)
+        starts = apart(points, _FEW if rough else _STARTS)
+        refined, found = ascend(acquisition, starts, unit=spread * _ROUGH if rough else spread)
         points, values = torch.cat([refined, points]), torch.cat([found, values])
         points = points[values.argsort(descending=True, stable=True)]
     if avoid is not None:
@@ -143,12 +148,12 @@ def without_warnings() -> Iterator[None]:
             warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
 
 
-def apart(points: Tensor) -> Tensor:
-    """The first `_STARTS` points, sorted best first, that are no neighbours of a better one."""
+def apart(points: Tensor, most: int = _STARTS) -> Tensor:
+    """The first points, at most so many, sorted best first, that are no neighbours of a better one."""
     reach = _APART * points.shape[-1] ** 0.5
     left = torch.ones(len(points), dtype=torch.bool)
     chosen: list[int] = []
-    while len(chosen) < _STARTS and left.any():
+    while len(chosen) < most and left.any():
         best = int(left.nonzero()[0])
         chosen.append(best)
         left &= (points - points[best]).norm(dim=-1) > reach

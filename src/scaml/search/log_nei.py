@@ -71,12 +71,7 @@ class NoisyExpectedImprovement(AnalyticAcquisitionFunction):
     def of_moments(self, mean: Tensor, variance: Tensor) -> Tensor:
         """The values, n, from the means of the fantasies, `n x S`, and their variance, n.
 
-        The slope follows from $h' = \Phi$. With $t_s = \Phi(u_s) / \sum_r h(u_r)$,
-
-$$\frac{\partial \alpha}{\partial \mu_s} = \frac{t_s}{\sigma}, \qquad
-\frac{\partial \alpha}{\partial \sigma^2} = \frac{1 - \sum_s t_s u_s}{2 \sigma^2}.$$
-
-Of an average over E explanations, they are `n x E x S` and `n x E`.
+        Of an average over E explanations, they are `n x E x S` and `n x E`.
         """
         deviation = variance.sqrt()
         u = (mean - self.best) / deviation.unsqueeze(-1)
