@@ -31,6 +31,7 @@ _LONGEST_STEP = 0.3
 _ARMIJO = 1e-4
 _AT_BOUND = 1e-12
 _SHORTEST_STEP = 1e-10
+_LEAST_SHARE = 1e-6  # of a step; where rounding errors decide, shorter ones are no better
 _ROUNDS = 100
 _RECENT = 3  # steps over which progress is measured
 _CATCH_UP = 20.0  # a start goes on if so many times what its model promises ...
@@ -127,7 +128,8 @@ def _advance(
     run.slope = np.where(column, slope, run.slope)
     run.step = _step(run)
     solved = good & (gain <= tolerance) & (_promise(run) <= tolerance)
-    stuck = ~good & (run.share * np.abs(run.step).max(-1) < _SHORTEST_STEP)
+    short = (run.share * np.abs(run.step).max(-1) < _SHORTEST_STEP) | (run.share < _LEAST_SHARE)
+    stuck = ~good & short
     return solved | stuck | (run.step == 0.0).all(-1)
 
 

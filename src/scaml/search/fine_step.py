@@ -24,6 +24,7 @@ _GAINLESS_RETURNS = (
     2  # after so many points in the box without a gain, nothing better is expected there
 )
 _STARTS = 8
+_LEAST_UNIT = 1e-6  # of gains, as such a share: the solver's tolerance is 1e-9 of it
 _ROUNDING = 1e-15  # a smaller gain, as a share of the largest |y|, is a rounding error
 
 
@@ -55,7 +56,8 @@ def fine_step(model: object, width: float, fixed: Tensor, *, seed: int) -> Tenso
     unit = evaluate(gain, U).abs().max()
     if not unit > 0:
         return None
-    points, gains = ascend(gain, U, fixed, unit=float(unit))
+    least = _LEAST_UNIT * float(y.abs().max())
+    points, gains = ascend(gain, U, fixed, unit=max(float(unit), least))
     found, more = points[gains.argmax()], float(gains.max())
     inside = ((found > _EDGE) | (low == 0.0)) & ((found < 1.0 - _EDGE) | (high == 1.0)) | fixed
     if not inside.all() or not more > _ROUNDING * float(y.abs().max()):
