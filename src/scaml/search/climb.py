@@ -33,9 +33,9 @@ _AT_BOUND = 1e-12
 _SHORTEST_STEP = 1e-10
 _LEAST_SHARE = 1e-6  # of a step; where rounding errors decide, shorter ones are no better
 _ROUNDS = 100
-_RECENT = 3  # steps over which progress is measured
-_CATCH_UP = 20.0  # a start goes on if so many times what its model promises ...
-_SLOW_CATCH_UP = 5.0  # ... and so many times its latest progress reach the best one
+_RECENT = 5  # rounds over which progress is measured
+_CATCH_UP = 10.0  # a start goes on if so many times its latest progress ...
+_PROMISES = 2.0  # ... and so many times what its model promises of the next try reach the best one
 _MET = 1e-3  # as close to a better start as this, a start will end where that one does
 
 
@@ -51,7 +51,7 @@ class _Running:
     known: Flags  # k, whether B has seen a step
     step: Floats  # k x d, the quasi-Newton step
     share: Floats  # k, of the step, to try next
-    recent: Floats  # k x _RECENT, values before the latest steps
+    recent: Floats  # k x _RECENT, values before the latest rounds
 
     def keep(self, chosen: Flags) -> None:
         for field in fields(self):
@@ -120,9 +120,7 @@ def _advance(
     run.share = np.where(good, 1.0, run.share * shorter)
     column = good[:, None]
     _learn(run, s, y, good)
-    run.recent = np.where(
-        column, np.concatenate([run.recent[:, 1:], run.value[:, None]], axis=1), run.recent
-    )
+    run.recent = np.concatenate([run.recent[:, 1:], run.value[:, None]], axis=1)
     run.x = np.where(column, x, run.x)
     run.value = np.where(good, value, run.value)
     run.slope = np.where(column, slope, run.slope)
@@ -172,7 +170,7 @@ def _beaten(run: _Running, points: Floats, values: Floats) -> Flags:
     """Which starts will end where a better one does, or below the best one."""
     best = np.nanmin(values)
     progress = run.recent[:, 0] - run.value
-    hope = _CATCH_UP * _promise(run) + _SLOW_CATCH_UP * progress
+    hope = _CATCH_UP * progress + _PROMISES * run.share * _promise(run)
     hopeless = hope < run.value - best
     distance = np.abs(run.x[:, None] - points[None]).max(-1)
     better = (values[None] < run.value[:, None]) & (distance < _MET)
