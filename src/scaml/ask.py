@@ -101,9 +101,7 @@ def choose(
 ) -> Tensor:
     """What `suggest` does once the prior is conditioned on the task."""
     make = acquisition or prior.acquisition
-    if table is None and prior.space is not None:
-        table = all_points(prior.space.blocks, _MOST_ROWS)
-    taken = pending
+    table, taken = _rows(prior) if table is None else table, pending
     with one_thread(), manual_seed(seed):
         if len(pending):
             model = _believed(make(model), model, pending)
@@ -154,23 +152,32 @@ def _finer(prior: MetaPrior, model: Model, task: Task, taken: Tensor, seed: int)
 
 
 def _bolder(prior: MetaPrior, model: Model, task: Task, taken: Tensor, seed: int, x: Tensor) -> Tensor:
+    """Where a bolder UCB has its maximum, roughly, `1 x d`; x itself if that does not help."""
     own, known = prior.acquisition(model), torch.cat([task.X, taken])
     if not isinstance(own, Explores):
         return x
-    sqrt_beta = max(own.exploration, _LEAST_SQRT_BETA)
-    for _ in range(_DOUBLINGS):
-        sqrt_beta *= 2.0
-        bolder = partial(UpperConfidenceBound, sqrt_beta=sqrt_beta)
-        x = choose(prior, model, task, 1, taken, seed, acquisition=bolder)
-        if not _repeats(x, known):
-            return x
+    sqrt_beta, table = max(own.exploration, _LEAST_SQRT_BETA), _rows(prior)
+    with one_thread(), manual_seed(seed):
+        believed = _believed(own, model, taken) if len(taken) else model
+        for _ in range(_DOUBLINGS):
+            sqrt_beta *= 2.0
+            bolder = UpperConfidenceBound(believed, sqrt_beta=sqrt_beta)
+            found = _maximizer(bolder, prior, task, taken, table, seed, rough=True)
+            if not _repeats(found, known):
+                return found[None]
     if prior.space is None or prior.space.continuous:
         # The model sees only noise, and a corner stays the most uncertain point: go anywhere else.
         points = SobolEngine(prior.d, scramble=True, seed=seed).draw(_ANYWHERE, dtype=torch.float64)
         points = points[[not _repeats(point, known) for point in points]]
         if len(points):
-            return choose(prior, model, task, 1, taken, seed, table=points)
-    return x
+            make = partial(UpperConfidenceBound, sqrt_beta=sqrt_beta)
+            return choose(prior, model, task, 1, taken, seed, table=points, acquisition=make)
+    return found[None]
+
+
+def _rows(prior: MetaPrior) -> Tensor | None:
+    """All points of the prior's space, if they are few."""
+    return None if prior.space is None else all_points(prior.space.blocks, _MOST_ROWS)
 
 
 def _repeats(x: Tensor, known: Tensor) -> bool:
@@ -197,12 +204,21 @@ def _maximizer(
     taken: Tensor,
     table: Tensor | None,
     seed: int,
+    *,
+    rough: bool = False,
 ) -> Tensor:
     if table is not None:
         return _best_row(function, prior, table, torch.cat([task.X, taken]), seed)
     if prior.space is None or prior.space.continuous:
-        avoid = taken if len(taken) else None
-        return maximize_on_cube(function, prior.d, seed=seed, avoid=avoid, around=_promising(function))
+        return maximize_on_cube(
+            function,
+            prior.d,
+            seed=seed,
+            avoid=taken if len(taken) else None,
+            around=_promising(function),
+            kept=_kept(function, prior),
+            rough=rough,
+        )
     _check_not_one_shot(function, "a space with integers, steps or categories")
     blocks, around = prior.space.blocks, _promising(function)
     return maximize_mixed(function, blocks, seed=seed, avoid=taken, around=around)
@@ -229,20 +245,27 @@ def _best_row(
     for x in used:
         times += (table - x).abs().amax(-1) <= _SAME_ROW
     rows = (times == times.min()).nonzero().flatten()
-    values = _on_table(function, prior, table, rows)
+    values = _on_table(function, prior, table)
+    values = evaluate(function, table[rows]) if values is None else values[rows]
     # Without data all rows may tie, and the first row of a sorted table is a corner.
     best = rows[values == values.max()]
     return table[best[torch.randint(len(best), (), generator=torch.Generator().manual_seed(seed))]]
 
 
-def _on_table(function: AcquisitionFunction, prior: MetaPrior, table: Tensor, rows: Tensor) -> Tensor:
-    """Values at some rows of a table, from the posteriors that the prior keeps there if possible."""
-    if isinstance(function, OfMoments) and function.by_moments:
-        with torch.no_grad():
-            moments = prior.on_table(function.model, table)
-            if moments is not None:
-                return function.of_moments(*moments)[rows]
-    return evaluate(function, table[rows])
+def _kept(function: AcquisitionFunction, prior: MetaPrior) -> tuple[Tensor, Tensor] | None:
+    """Raw points at which the prior keeps posteriors, and the values there."""
+    raw = prior.raw_points()
+    values = None if raw is None else _on_table(function, prior, raw)
+    return None if raw is None or values is None else (raw, values)
+
+
+def _on_table(function: AcquisitionFunction, prior: MetaPrior, table: Tensor) -> Tensor | None:
+    """Values at the rows of a table from the posteriors that the prior keeps there, if any."""
+    if not (isinstance(function, OfMoments) and function.by_moments):
+        return None
+    with torch.no_grad():
+        moments = prior.on_table(function.model, table)
+        return None if moments is None else function.of_moments(*moments)
 
 
 def _check_not_one_shot(function: AcquisitionFunction, where: str) -> None:

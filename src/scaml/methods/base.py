@@ -114,6 +114,10 @@ class MetaPrior(ABC):
         del model, table
         return None
 
+    def raw_points(self) -> Tensor | None:
+        """Points, `n x d`, from which searches on the cube start, if `on_table` is cheap there."""
+        return None
+
     def state(self) -> dict[str, Tensor]:
         """What was learned, as tensors: all that a file needs besides the method and the meta-data.
 

@@ -36,6 +36,7 @@ from scaml.model.normalization import (
     check_normalization,
     normalize,
 )
+from scaml.model.past_at_data import PastAtData
 from scaml.model.past_similarity import PastSimilarity
 from scaml.model.protocols import TableModel
 from scaml.model.scaml_gp import ScaMLGP
@@ -43,6 +44,7 @@ from scaml.model.table_cache import TableCache
 from scaml.model.verdict import Verdict
 from scaml.model.weight_priors import WeightsName, check_weights, weight_prior
 from scaml.model.whole_past import WholePastGP
+from scaml.search.raw_points import raw_points
 from scaml.search.ucb import SQRT_BETA
 from scaml.tasks.meta_data import MetaData
 from scaml.tasks.task import Task
@@ -51,6 +53,9 @@ __all__ = ["KernelChoice", "ScaML", "ScaMLPrior"]
 
 KernelChoice = Literal["past", "se", "matern52"]
 ResidualName = Literal["past", "paper"]
+
+_RAW, _FEWEST_RAW = 1024, 128  # points that are kept
+_MOST_KEPT = 2**24  # numbers: 128 megabytes
 
 
 @dataclass(frozen=True)
@@ -183,8 +188,9 @@ class ScaMLPrior(ModularPrior):
         """The average over the explanations that are probable enough to matter."""
         assert self.explanations is not None
         found = explain_task(self.task_gps, self.explanations, task, scaling)
+        past = PastAtData.of(self.task_gps, task.X)
         members = [
-            ScaMLGP(self.task_gps, task, Units(scaling.offset, factor * scaling.scale), theta)
+            ScaMLGP(self.task_gps, task, Units(scaling.offset, factor * scaling.scale), theta, past)
             for theta, factor in zip(found.theta, found.factor, strict=True)
         ]
         verdict = found.verdict(self.explanations, self.names, task.n, acted_on=True)
@@ -198,3 +204,8 @@ class ScaMLPrior(ModularPrior):
 
     def on_table(self, model: Model, table: Tensor) -> tuple[Tensor, Tensor] | None:
         return model.on_table(self.tables, table) if isinstance(model, TableModel) else None
+
+    def raw_points(self) -> Tensor:
+        """Fewer of many past tasks, whose posteriors there are kept."""
+        M, N, _ = self.task_gps.X.shape
+        return raw_points(self.d, max(_FEWEST_RAW, min(_RAW, _MOST_KEPT // (M * N))))

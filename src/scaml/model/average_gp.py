@@ -26,9 +26,10 @@ from torch.distributions import MultivariateNormal
 from scaml.errors import SettingError
 from scaml.gp.mixture_posterior import REPLICAS, mixture_of
 from scaml.gp.posterior import check_outputs, likelihood_of
-from scaml.model.average_marginal import AverageMarginal
 from scaml.model.average_parts import AverageParts
+from scaml.model.past_at_data import PastAtData
 from scaml.model.past_parts import PastParts
+from scaml.model.point_moments import PointMoments
 from scaml.model.scaml_gp import ScaMLGP
 from scaml.model.table_cache import TableCache
 from scaml.model.verdict import Verdict
@@ -54,7 +55,7 @@ class AverageGP(Model):
         self.members = tuple(members)
         self.log_probability = log_probability
         self._verdict = verdict
-        self._marginal: AverageMarginal | None = None
+        self._points: PointMoments | None = None
         self.eval()
 
     @property
@@ -65,7 +66,7 @@ class AverageGP(Model):
     @property
     def weights(self) -> Tensor:
         """The mean weights of the past tasks, M."""
-        return self.probability @ torch.stack([member.weights for member in self.members])
+        return self.probability @ self._all_weights()
 
     def explain(self) -> Verdict:
         """Which past tasks the new one is like, with probabilities."""
@@ -156,7 +157,7 @@ class AverageGP(Model):
     def marginal(self, X: Tensor) -> tuple[Tensor, Tensor]:
         """Means and variances, each `batch x E`, of the members at `batch x 1 x d`, in units of y."""
         if not self.members[0].batch_shape:
-            mean, variance = self._at_points(X.double().squeeze(-2))
+            mean, variance = self.point_moments()(X.double().squeeze(-2))
             return mean.squeeze(-1), variance
         found = [member.marginal(X) for member in self.members]
         return torch.cat([mean for mean, _ in found], -1), torch.cat([var for _, var in found], -1)
@@ -168,32 +169,51 @@ class AverageGP(Model):
     def revealed(self, values: Tensor) -> AverageGP:
         """The model that knows values of f at X_t, `E x S x n`; the probabilities stay."""
         known = [member.revealed(own) for member, own in zip(self.members, values, strict=True)]
-        return AverageGP(known, self.log_probability)
+        return self._observing(known)
 
     def exact(self) -> AverageGP:
         """The model whose members take the observations for exact; the probabilities stay."""
-        return AverageGP([member.exact() for member in self.members], self.log_probability)
+        return self._observing([member.exact() for member in self.members])
+
+    def _observing(self, members: Sequence[ScaMLGP]) -> AverageGP:
+        """The average of the same members with other values at X_t."""
+        new = AverageGP(members, self.log_probability)
+        new._points = self.point_moments().observing(members)
+        return new
 
     def of_fantasies(self, X: Tensor) -> tuple[Tensor, Tensor]:
         """Means, `n x E x S`, and variances, `n x E`, at `n x d`, in units of y."""
-        return self._at_points(X.double())
+        return self.point_moments()(X.double())
 
-    def _at_points(self, X: Tensor) -> tuple[Tensor, Tensor]:
-        if self._marginal is None:
+    def point_moments(self) -> PointMoments:
+        """Means and variances of the members at single points, with slopes; for one X_t."""
+        if self._points is None:
+            weights = self._all_weights()
+            active = weights.any(0).nonzero().flatten().tolist()
+            # Often one member has a weight for every task.
+            widest = max(self.members, key=lambda member: len(member.past.tasks)).past
+            if len(widest.tasks) < len(active):
+                tasks = self.members[0].task_gps.subset(active)
+                widest = PastAtData.of(tasks, self.members[0].observed.X)
             with torch.inference_mode(False):  # the tensors outlive the caller's inference mode
-                self._marginal = AverageMarginal.of(self.members)
-        return self._marginal(X)
+                self._points = PointMoments.of(widest.points, weights[:, active], self.members)
+        return self._points
+
+    def _all_weights(self) -> Tensor:
+        return torch.stack([member.weights for member in self.members])
 
     def on_table(self, cache: TableCache, table: Tensor) -> tuple[Tensor, Tensor] | None:
-        """Means and variances, `n x E`, at the rows of a table; None if not kept."""
-        means, variances = [], []
-        for member in self.members:
-            found = member.on_table(cache, table)
-            if found is None:
-                return None
-            means.append(found[0])
-            variances.append(found[1])
-        return torch.stack(means, 1), torch.stack(variances, 1)
+        """Means and variances, `n x E`, at the rows of a table; None if not kept.
+
+        Of S fantasies the means are `n x E x S`.
+        """
+        first = self.members[0]
+        X = first.observed.X
+        past = None if X.ndim > 2 else cache.past(first.task_gps, table, self._all_weights(), X)
+        if past is None:
+            return None
+        mean, variance = self.point_moments().given(past, table)
+        return mean if first.batch_shape else mean.squeeze(-1), variance
 
     def past_parts(self) -> PastParts | None:
         """The members' parts, averaged; None without a past task."""

@@ -13,6 +13,7 @@ from torch import Tensor
 
 if TYPE_CHECKING:
     from scaml.model.past_parts import PastParts
+    from scaml.model.point_moments import PointMoments
     from scaml.model.table_cache import TableCache
     from scaml.model.verdict import Verdict
 
@@ -23,6 +24,7 @@ __all__ = [
     "FantasyModel",
     "LeaveOneOutModel",
     "MarginalModel",
+    "PointModel",
     "SumOverPast",
     "TableModel",
 ]
@@ -37,6 +39,14 @@ class MarginalModel(Protocol):
 
         Both are differentiable in X.
         """
+
+
+@runtime_checkable
+class PointModel(Protocol):
+    """Knows the slopes of its mean and variance at single points in closed form."""
+
+    def point_moments(self) -> PointMoments:
+        """Mean and variance of all members and fantasies; for models of one X_t."""
 
 
 @runtime_checkable

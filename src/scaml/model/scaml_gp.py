@@ -17,7 +17,6 @@ is exact. An unknown level stays outside (`unknown_level`).
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import replace
 from typing import Any
 
 import torch
@@ -34,10 +33,10 @@ from scaml.gp.linalg import appended, cholesky, inverse_of_lower, square_root
 from scaml.gp.posterior import LEAST_VARIANCE, check_outputs, likelihood_of, posterior_of
 from scaml.gp.task_gps import TaskGPs
 from scaml.gp.units import Units
-from scaml.model.average_marginal import Observed
 from scaml.model.hyperparameters import Hyperparameters
-from scaml.model.marginal import Marginal
+from scaml.model.past_at_data import PastAtData
 from scaml.model.past_parts import PastParts
+from scaml.model.point_moments import Observed, PointMoments
 from scaml.model.table_cache import TableCache
 from scaml.model.unknown_level import level_given
 from scaml.tasks.task import Task
@@ -61,6 +60,7 @@ class ScaMLGP(GPyTorchModel, FantasizeMixin):
         task: The test data.
         units: Offset and scale of y.
         hyperparameters: θ_t.
+        past: The meta-tasks at X_t, if they are known already.
     """
 
     weights: Tensor
@@ -73,7 +73,12 @@ class ScaMLGP(GPyTorchModel, FantasizeMixin):
     _num_outputs = 1
 
     def __init__(
-        self, task_gps: TaskGPs, task: Task, units: Units, hyperparameters: Hyperparameters
+        self,
+        task_gps: TaskGPs,
+        task: Task,
+        units: Units,
+        hyperparameters: Hyperparameters,
+        past: PastAtData | None = None,
     ) -> None:
         super().__init__()
         for name, value in vars(hyperparameters).items():
@@ -85,21 +90,30 @@ class ScaMLGP(GPyTorchModel, FantasizeMixin):
         self._y = task.y
         self._extra_noise = torch.zeros_like(task.y)
         self.eval()
-        self._condition()
+        self._condition(past)
 
-    def _condition(self) -> None:
-        """Line 5 of Algorithm 1: everything about D_t that does not depend on the query."""
-        active = self.weights.nonzero().flatten()
-        w, tasks = self.weights[active], self.task_gps.subset(active.tolist())
-        # With the weights in the whiteners, w_m u_m(x) costs no more than u_m(x).
-        self._tasks = replace(tasks, whitener=w[:, None, None] * tasks.whitener)
-        own = self._tasks.lengthscale[:, : tasks.d].reciprocal()
+    def _condition(self, given: PastAtData | None = None) -> None:
+        """Line 5 of Algorithm 1: everything about D_t that does not depend on the query.
+
+        Args:
+            given: The meta-tasks at X_t, if they are known already.
+        """
+        active = self.weights.nonzero().flatten().tolist()
+        self._active_weights = w = self.weights[active]
+        if given is None:
+            self._past = PastAtData.of(self.task_gps.subset(active), self._X)
+        else:
+            self._past = given.subset(active)
+        tasks = self._past.tasks
         # Of the stationary kernels, the residual's last.
+        own = tasks.lengthscale[:, : tasks.d].reciprocal()
         self._inverse = torch.cat([own, self.lengthscale.reciprocal()[None]])
         self._scales = torch.cat([w.square() * tasks.outputscale, self.outputscale.reshape(1)])
-        self._phi = self._features(self._X)
-        self._covariance = self._stationary(self._X, self._X) - self._phi @ self._phi.mT
-        self._marginal: Marginal | None = None
+        self._phi = (w.unsqueeze(-1) * self._past.u).flatten(-2)
+        a = self._X / self.lengthscale
+        residual = self.outputscale * correlation(self.task_gps.kernel, squared_distance(a, a))
+        self._prior_mean = torch.tensordot(w, self._past.mean, dims=1)
+        self._covariance = residual + torch.tensordot(w.square(), self._past.covariance, dims=1)
         self._observe()
 
     def _observe(self) -> None:
@@ -107,19 +121,15 @@ class ScaMLGP(GPyTorchModel, FantasizeMixin):
         K = self._covariance + torch.diag_embed(self.noise + self._extra_noise)
         L = cholesky(K, "the test-task")
         self._root = inverse_of_lower(L)
-        b = self._tasks.targets.flatten()
-        residual = (self._y - self.y_offset) / self.y_scale - self._phi @ b
+        residual = (self._y - self.y_offset) / self.y_scale - self._prior_mean
         self._level, residual = level_given(self._root, residual, self.level)
         whitened = (self._root @ residual.unsqueeze(-1)).squeeze(-1)
         self._gamma = (self._root.mT @ whitened.unsqueeze(-1)).squeeze(-1)  # α
-        self._b = b - (self._gamma.unsqueeze(-2) @ self._phi).squeeze(-2)
-        if self._marginal is not None:
-            gamma = torch.atleast_2d(self._gamma)
-            self._marginal = replace(self._marginal, gamma=gamma, root=self._root, level=self._level)
+        self._points: PointMoments | None = None
 
     def _features(self, X: Tensor) -> Tensor:
         """φ(x), `batch x q x (active tasks x N)`."""
-        return self._tasks.whiten(X).flatten(-2)
+        return (self._active_weights.unsqueeze(-1) * self._past.tasks.whiten(X)).flatten(-2)
 
     def _stationary(self, X: Tensor, Z: Tensor) -> Tensor:
         """k_t(x, z) + Σ w_m² k_m(x, z), `batch x q x k`."""
@@ -135,11 +145,12 @@ class ScaMLGP(GPyTorchModel, FantasizeMixin):
 
     def moments(self, X: Tensor) -> tuple[Tensor, Tensor]:
         """Posterior mean, `batch x q`, and covariance, `batch x q x q`, before units."""
-        if X.ndim == 3 and X.shape[-2] == 1 and self._y.ndim == 1:
-            mean, variance = self._at_points(X.squeeze(-2))
-            return mean, variance[:, None, None]
-        phi, further, stationary = self._all_features(X)
-        mean = (phi @ self._b.unsqueeze(-1) + stationary @ self._gamma.unsqueeze(-1)).squeeze(-1)
+        if X.ndim == 3 and X.shape[-2] == 1 and not self.batch_shape:
+            mean, variance = self.point_moments().standardized(X.squeeze(-2))
+            return mean.squeeze(-1), variance.unsqueeze(-1)
+        phi, further, cross = self._all_features(X)
+        b = self._past.tasks.targets.flatten()
+        mean = phi @ b + (cross @ self._gamma.unsqueeze(-1)).squeeze(-1)
         mean, level = mean + self._level.mean.unsqueeze(-1), self._level.covariance(further, further)
         if X.shape[-2] == 1:  # the usual request of an acquisition function needs no q x q product
             gained = phi.square().sum(-1, keepdim=True) + further.square().sum(-1, keepdim=True)
@@ -156,31 +167,23 @@ class ScaMLGP(GPyTorchModel, FantasizeMixin):
         return self._stationary(X, Z) - phi @ other.mT - further @ more.mT + level
 
     def _all_features(self, X: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """φ(x), the features that D_t adds, and the stationary covariance with X_t."""
+        """φ(x), ψ(x), and the covariance with X_t by Theorem 1."""
         phi = self._features(X)
-        stationary = self._stationary(X, self._X)
-        return phi, (stationary - phi @ self._phi.mT) @ self._root.mT, stationary
+        cross = self._stationary(X, self._X) - phi @ self._phi.mT
+        return phi, cross @ self._root.mT, cross
 
     @property
     def _floor(self) -> float:
         """The least variance: rounding can give a negative one at a point that is known exactly."""
         return LEAST_VARIANCE * float(self._scales.sum())
 
-    def _at_points(self, X: Tensor) -> tuple[Tensor, Tensor]:
-        """Means, `n x s` for s fantasies or one, and variance, n, at single points, `n x d`."""
-        if self._marginal is None:
+    def point_moments(self) -> PointMoments:
+        """Mean and variance at single points, with slopes; for one X_t."""
+        if self._points is None:
             with torch.inference_mode(False):  # the tensors outlive the caller's inference mode
-                self._marginal = Marginal.of(
-                    self._tasks,
-                    self._X,
-                    inverse=self._inverse,
-                    scales=self._scales,
-                    phi=self._phi,
-                    gamma=torch.atleast_2d(self._gamma),
-                    root=self._root,
-                    level=self._level,
-                )
-        return self._marginal(X, self._floor)
+                w = self._active_weights.unsqueeze(0)
+                self._points = PointMoments.of(self._past.points, w, [self])
+        return self._points
 
     def marginal(self, X: Tensor) -> tuple[Tensor, Tensor]:
         """Posterior mean and variance, each `batch x 1`, at `batch x 1 x d`, in the units of y."""
@@ -189,8 +192,8 @@ class ScaMLGP(GPyTorchModel, FantasizeMixin):
 
     def of_fantasies(self, X: Tensor) -> tuple[Tensor, Tensor]:
         """Means of all s fantasies, `n x s`, and their variance, n, at `n x d`, in the units of y."""
-        mean, variance = self._at_points(X.to(self._X))
-        return self.y_offset + self.y_scale * mean, self.y_scale.square() * variance
+        mean, variance = self.point_moments()(X.to(self._X))
+        return mean[:, 0], variance[:, 0]
 
     def draws(self, nodes: Tensor) -> Tensor:
         r"""Values of f at X_t, `S x n`, in the units of y, from standard normal nodes, `S x n`.
@@ -229,25 +232,11 @@ class ScaMLGP(GPyTorchModel, FantasizeMixin):
         """
         if self._X.ndim > 2:  # fantasies at designs of their own have no K in common
             return None
-        rows = cache.rows(self.task_gps, table)
-        if rows is None:
+        past = cache.past(self.task_gps, table, self.weights.unsqueeze(0), self._X)
+        if past is None:
             return None
-        w, active = self.weights, self.weights.nonzero().flatten()
-        a, b = self._X / self.lengthscale, rows.table / self.lengthscale
-        R = correlation(self.task_gps.kernel, squared_distance(a, b))
-        cross = self.outputscale * R
-        if len(active) and len(cross):
-            kept = w[active].square()
-            cross = cross + torch.stack([kept @ row[active] for row in rows.covariance(self._X)])
-        mean = (w @ rows.mean).unsqueeze(-1) + cross.mT @ torch.atleast_2d(self._gamma).mT
-        mean = mean + self._level.mean
-        if not self.batch_shape:
-            mean = mean.squeeze(-1)
-        prior = w.square() @ rows.variance + self.outputscale
-        further = self._root @ cross
-        variance = (prior - further.square().sum(0)).clamp_min(self._floor)
-        variance = variance + self._level.at_points(further.mT)
-        return self.y_offset + self.y_scale * mean, self.y_scale.square() * variance
+        mean, variance = self.point_moments().given(past, table)
+        return mean[:, 0] if self.batch_shape else mean[:, 0, 0], variance[:, 0]
 
     def past_parts(self) -> PastParts | None:
         """The terms of Theorem 1, in the units of y; None without a past task."""
@@ -349,6 +338,11 @@ class ScaMLGP(GPyTorchModel, FantasizeMixin):
         """The model itself: there is one output."""
         check_outputs(idcs)
         return self
+
+    @property
+    def past(self) -> PastAtData:
+        """The meta-tasks with a weight, at X_t."""
+        return self._past
 
     @property
     def observed(self) -> Observed:

@@ -8,10 +8,11 @@ is asked again with its observations taken for exact: where is its mean largest 
 from __future__ import annotations
 
 import torch
+from botorch.models.model import Model
 from torch import Tensor
 
 from scaml.gp.posterior import mean_and_variance
-from scaml.model.protocols import ExactModel
+from scaml.model.protocols import AverageModel, ExactModel, PointModel
 from scaml.search.cube import ascend, evaluate
 
 __all__ = ["fine_step"]
@@ -23,6 +24,7 @@ _GAINLESS_RETURNS = (
     2  # after so many points in the box without a gain, nothing better is expected there
 )
 _STARTS = 8
+_LEAST_UNIT = 1e-6  # of gains, as such a share: the solver's tolerance is 1e-9 of it
 _ROUNDING = 1e-15  # a smaller gain, as a share of the largest |y|, is a rounding error
 
 
@@ -46,14 +48,7 @@ def fine_step(model: object, width: float, fixed: Tensor, *, seed: int) -> Tenso
     if returns >= _GAINLESS_RETURNS or int((y == y[best]).sum()) > 1:
         return None
     low, high = (X[best] - width).clamp(0.0, 1.0), (X[best] + width).clamp(0.0, 1.0)
-    exact = model.exact()
-    with torch.no_grad():
-        reached = mean_and_variance(exact.posterior(X[best, None]))[0].item()  # y, but for rounding
-
-    def gain(U: Tensor) -> Tensor:
-        mean = mean_and_variance(exact.posterior(low + U * (high - low)))[0]
-        return mean.flatten() - reached
-
+    gain = _Gain(model.exact(), X[best], low, high)
     starts = torch.quasirandom.SobolEngine(X.shape[-1], scramble=True, seed=seed)
     U = starts.draw(_STARTS, dtype=torch.float64)
     centre = ((X[best] - low) / (high - low)).expand_as(U)
@@ -61,10 +56,37 @@ def fine_step(model: object, width: float, fixed: Tensor, *, seed: int) -> Tenso
     unit = evaluate(gain, U).abs().max()
     if not unit > 0:
         return None
-    points, _ = ascend(lambda P: gain(P) / unit, U, fixed)
-    gains = evaluate(gain, points)
+    least = _LEAST_UNIT * float(y.abs().max())
+    points, gains = ascend(gain, U, fixed, unit=max(float(unit), least))
     found, more = points[gains.argmax()], float(gains.max())
     inside = ((found > _EDGE) | (low == 0.0)) & ((found < 1.0 - _EDGE) | (high == 1.0)) | fixed
     if not inside.all() or not more > _ROUNDING * float(y.abs().max()):
         return None
     return torch.where(fixed, X[best], low + found * (high - low))
+
+
+class _Gain:
+    """What the mean has more in a box than at its centre, at points of the unit cube."""
+
+    def __init__(self, model: Model, centre: Tensor, low: Tensor, high: Tensor) -> None:
+        self.model, self.low, self.side = model, low, high - low
+        with torch.no_grad():
+            reached = mean_and_variance(model.posterior(centre[None]))[0]
+        self.reached = reached.item()  # y, but for rounding
+
+    @property
+    def has_slope(self) -> bool:
+        """Whether the model knows the slope of its mean."""
+        return isinstance(self.model, PointModel)
+
+    def __call__(self, U: Tensor) -> Tensor:
+        """The gain, k, at `k x 1 x d`."""
+        mean, _ = mean_and_variance(self.model.posterior(self.low + U * self.side))
+        return mean.flatten() - self.reached
+
+    def value_and_slope(self, U: Tensor) -> tuple[Tensor, Tensor]:
+        """The gain and its slope at `k x d`."""
+        mean, variance, back = self.model.point_moments().with_slope(self.low + U * self.side)
+        p = self.model.probability if isinstance(self.model, AverageModel) else mean.new_ones(1)
+        slope = back(p[:, None].expand_as(mean), torch.zeros_like(variance))
+        return mean[..., 0] @ p - self.reached, slope * self.side

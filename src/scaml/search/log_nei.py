@@ -8,13 +8,20 @@ $$\alpha(x) = \log \frac1S \sum_s \sigma(x)\, h\left(\frac{\mu_s(x) - \max f_s(X
 
 All draws share K and therefore σ: beyond UCB, a value costs S products of length n_t.
 
+The slope follows from $h' = \Phi$. With $t_s = \Phi(u_s) / \sum_r h(u_r)$,
+
+$$\frac{\partial \alpha}{\partial \mu_s} = \frac{t_s}{\sigma}, \qquad
+\frac{\partial \alpha}{\partial \sigma^2} = \frac{1 - \sum_s t_s u_s}{2 \sigma^2}.$$
+
 Of an average over explanations e with probabilities $p_e$, the expected gain is the average of the
-members' gains, each over the best value of its own draws: $\log \sum_e p_e \exp \alpha_e(x)$.
+members' gains, each over the best value of its own draws: $\log \sum_e p_e \exp \alpha_e(x)$. Its
+slope is the members' with the weights $p_e \exp(\alpha_e - \alpha)$.
 """
 
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 import torch
 from botorch.acquisition.analytic import AnalyticAcquisitionFunction
@@ -23,10 +30,10 @@ from botorch.utils.transforms import t_batch_mode_transform
 from torch import Tensor
 
 from scaml.errors import SettingError
-from scaml.model.protocols import FantasyModel
+from scaml.model.protocols import AverageModel, FantasyModel, PointModel
 from scaml.search.ucb import SQRT_BETA
 
-__all__ = ["NoisyExpectedImprovement", "log_mean_improvement"]
+__all__ = ["NoisyExpectedImprovement", "log_mean_improvement", "log_mean_improvement_and_slope"]
 
 _DRAWS = 32
 _SEED = 0  # the draws are the nodes of a quadrature: the same model always gives the same function
@@ -55,8 +62,7 @@ class NoisyExpectedImprovement(AnalyticAcquisitionFunction):
                 "noisy expected improvement takes one observation or more, and no batch."
             )
         with torch.no_grad():
-            nodes = draw_sobol_normal_samples(len(X), _DRAWS, dtype=X.dtype, seed=_SEED)
-            values = model.draws(nodes)
+            values = model.draws(_nodes(len(X), _DRAWS))
             super().__init__(model.revealed(values))
         self.register_buffer("best", values.amax(-1))
         rows, times = values.argmax(-1).unique(return_counts=True)
@@ -74,10 +80,37 @@ class NoisyExpectedImprovement(AnalyticAcquisitionFunction):
         gain = log_mean_improvement(u.flatten(0, 1)).view(deviation.shape) + deviation.log()
         return torch.logsumexp(gain + self.model.log_probability, -1)
 
+    @property
+    def has_slope(self) -> bool:
+        """Whether the model knows the slopes of its moments."""
+        return isinstance(self.model, PointModel)
+
+    def value_and_slope(self, X: Tensor) -> tuple[Tensor, Tensor]:
+        """Values, n, and slopes, `n x d`, at single points, `n x d`."""
+        mean, variance, back = self.model.point_moments().with_slope(X)  # n x E x S, n x E
+        deviation = variance.sqrt()
+        u = (mean - self.best) / deviation.unsqueeze(-1)
+        gain, t = log_mean_improvement_and_slope(u.flatten(0, 1))
+        t = t.view_as(u)
+        each = gain.view_as(deviation) + deviation.log()
+        if isinstance(self.model, AverageModel):
+            each = each + self.model.log_probability
+        value = torch.logsumexp(each, -1)
+        share = (each - value.unsqueeze(-1)).exp()
+        by_variance = 0.5 * share * (1.0 - (t * u).sum(-1)) / variance
+        return value, back((share / deviation).unsqueeze(-1) * t, by_variance)
+
     @t_batch_mode_transform(expected_q=1)
     def forward(self, X: Tensor) -> Tensor:
         """The value, `batch`, at `batch x 1 x d`."""
         return self.of_moments(*self.model.of_fantasies(X.flatten(0, -2))).view(X.shape[:-2])
+
+
+@lru_cache(maxsize=64)
+def _nodes(n: int, draws: int) -> Tensor:
+    """Standard normal nodes, `draws x n`."""
+    with torch.inference_mode(False):  # they outlive the caller's inference mode
+        return draw_sobol_normal_samples(n, draws, dtype=torch.float64, seed=_SEED)
 
 
 def log_mean_improvement(u: Tensor) -> Tensor:
@@ -87,6 +120,31 @@ def log_mean_improvement(u: Tensor) -> Tensor:
     value[hopeful] = _mean_improvement(u[hopeful]).log()
     value[~hopeful] = _log_tail(u[~hopeful]).logsumexp(-1) - math.log(u.shape[-1])
     return value
+
+
+def log_mean_improvement_and_slope(u: Tensor) -> tuple[Tensor, Tensor]:
+    r"""The same, and its slopes $t_s = \Phi(u_s) / \sum_r h(u_r)$, `n x S`."""
+    hopeful = u.amax(-1) > _TAIL
+    if hopeful.all():
+        return _near(u)
+    value, slope = u.new_empty(len(u)), torch.empty_like(u)
+    value[hopeful], slope[hopeful] = _near(u[hopeful])
+    far = u[~hopeful]
+    log_h = _log_tail(far)
+    total = log_h.logsumexp(-1)
+    value[~hopeful] = total - math.log(u.shape[-1])
+    # Φ / Σ h as Φ / φ times φ / Σ h: each of them underflows by itself.
+    mills = math.sqrt(0.5 * math.pi) * torch.special.erfcx(-far / math.sqrt(2.0))
+    log_density = -0.5 * far.square() - 0.5 * math.log(2.0 * math.pi)
+    slope[~hopeful] = mills * (log_density - total.unsqueeze(-1)).exp()
+    return value, slope
+
+
+def _near(u: Tensor) -> tuple[Tensor, Tensor]:
+    """Value and slopes where a draw is not far below."""
+    Phi = 0.5 * torch.erfc(u * -math.sqrt(0.5))
+    total = (torch.exp(-0.5 * u.square()) / math.sqrt(2.0 * math.pi) + u * Phi).sum(-1)
+    return (total / u.shape[-1]).log(), Phi / total.unsqueeze(-1)
 
 
 def _mean_improvement(u: Tensor) -> Tensor:

@@ -7,7 +7,7 @@ from typing import Protocol, runtime_checkable
 from botorch.models.model import Model
 from torch import Tensor
 
-__all__ = ["Explores", "HasBestPoints", "OfMoments"]
+__all__ = ["Explores", "HasBestPoints", "OfMoments", "Sloped"]
 
 
 @runtime_checkable
@@ -22,6 +22,18 @@ class OfMoments(Protocol):
 
     def of_moments(self, mean: Tensor, variance: Tensor) -> Tensor:
         """Values, n, from the moments that the model's `on_table` gives."""
+
+
+@runtime_checkable
+class Sloped(Protocol):
+    """Knows its slope in closed form, which a search uses instead of autograd."""
+
+    @property
+    def has_slope(self) -> bool:
+        """Whether that holds for this model and these settings."""
+
+    def value_and_slope(self, X: Tensor) -> tuple[Tensor, Tensor]:
+        """Values, n, and slopes, `n x d`, at single points, `n x d`."""
 
 
 @runtime_checkable

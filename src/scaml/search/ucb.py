@@ -7,11 +7,12 @@ from botorch.acquisition import UpperConfidenceBound as BoTorchUCB
 from botorch.models.model import Model
 from torch import Tensor
 
-from scaml.model.protocols import AverageModel, MarginalModel
+from scaml.model.protocols import AverageModel, MarginalModel, PointModel
 
 __all__ = ["SQRT_BETA", "UpperConfidenceBound"]
 
 SQRT_BETA = 3.0  # the paper's
+_LEAST = 1e-300  # variance
 
 
 class UpperConfidenceBound(BoTorchUCB):
@@ -44,16 +45,35 @@ class UpperConfidenceBound(BoTorchUCB):
         value: Tensor = mean + self.beta.sqrt() * variance.sqrt()
         return value @ self.model.probability if isinstance(self.model, AverageModel) else value
 
+    @property
+    def has_slope(self) -> bool:
+        """Whether the model knows the slopes of its moments, and they are all that a value needs."""
+        return isinstance(self.model, PointModel) and self.by_moments
+
+    def value_and_slope(self, X: Tensor) -> tuple[Tensor, Tensor]:
+        r"""Values, n, and slopes, `n x d`, at single points, `n x d`.
+
+        By $\partial \alpha / \partial \mu_e = p_e$ and
+        $\partial \alpha / \partial \sigma_e^2 = p_e \sqrt\beta / 2 \sigma_e$.
+        """
+        mean, variance, back = self.model.point_moments().with_slope(X)
+        p = self.model.probability if isinstance(self.model, AverageModel) else mean.new_ones(1)
+        deviation = variance.clamp_min(_LEAST).sqrt()
+        root = float(self.beta.sqrt())
+        value = (mean[..., 0] + root * deviation) @ p
+        slope = back(p[:, None].expand_as(mean), 0.5 * root * p / deviation)
+        return value, slope
+
     def forward(self, X: Tensor) -> Tensor:
         """The value, `batch`, at `batch x 1 x d`; of an average, that of its members' values."""
         if isinstance(self.model, AverageModel) and self.posterior_transform is None:
             mean, variance = self.model.marginal(X)
-            return self.of_moments(mean, variance.clamp_min(1e-300))
+            return self.of_moments(mean, variance.clamp_min(_LEAST))
         value: Tensor = super().forward(X)
         return value
 
     def _mean_and_sigma(
-        self, X: Tensor, compute_sigma: bool = True, min_var: float = 1e-300
+        self, X: Tensor, compute_sigma: bool = True, min_var: float = _LEAST
     ) -> tuple[Tensor, Tensor | None]:
         marginal = isinstance(self.model, MarginalModel)
         if marginal and compute_sigma and self.posterior_transform is None:

@@ -6,7 +6,6 @@ import pytest
 import torch
 
 from scaml import MetaData, ScaML
-from scaml.model.average_marginal import AverageMarginal
 from scaml.search.log_nei import NoisyExpectedImprovement
 from tests.cases import query, task_of
 from tests.gp.cases import mixed_tasks
@@ -17,7 +16,7 @@ from tests.model.average_cases import average_of, points
 @pytest.mark.parametrize("level", [0.0, 5.0])
 def test_all_members_at_once_are_each_member_by_itself(n_t: int, level: float) -> None:
     model, X = average_of(n_t, level=level), points(7)
-    mean, variance = AverageMarginal.of(model.members)(X)
+    mean, variance = model.point_moments()(X)
     assert mean.shape == (7, 3, 1)
     assert variance.shape == (7, 3)
     for e, member in enumerate(model.members):
