@@ -67,4 +67,4 @@ def cached(tasks: TaskGPs, task: Task, scaling: Scaling) -> Cache:
     """Line 3: all that the prior of equation 6 needs of the meta-tasks at X_t."""
     mean, covariance = tasks.posterior(task.X)
     z = (task.y - scaling.offset) / scaling.scale
-    return Cache(X=task.X, z=z, mean=mean, covariance=covariance.flatten(1))
+    return Cache.of(task.X, z, mean, covariance)
