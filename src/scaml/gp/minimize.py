@@ -80,8 +80,7 @@ class _State:
     x: Floats  # b x p
     value: Floats  # b
     slope: Floats  # b x p
-    S: Floats  # b x memory x p, the last steps, newest last, zero where there is none
-    Y: Floats  # b x memory x p, the changes of slope in these steps
+    pairs: Floats  # b x memory x 2 x p, the last steps and the changes of slope in them, newest last
     direction: Floats  # b x p
     length: Floats  # b, share of the direction to try next
     recent: Floats  # b x recent, values before the last steps; infinite where there is none
@@ -174,9 +173,9 @@ def _first(
     problems, p = x.shape
     every = np.arange(problems)
     value, slope = evaluate(x, every)
-    memory = np.zeros((problems, min(_MEMORY, 2 * p), p))
+    pairs = np.zeros((problems, min(_MEMORY, 2 * p), 2, p))
     recent = np.full((problems, _RECENT), np.inf)
-    state = _State(every, x, value, slope, memory, memory, -slope, np.ones(problems), recent)
+    state = _State(every, x, value, slope, pairs, -slope, np.ones(problems), recent)
     state = state.keep(_finite(value, slope))
     return replace(state, direction=_direction(state, box.of(state.problem), metric))
 
@@ -205,19 +204,17 @@ def _advance(
     shorter = np.where(curvature > 0, -0.5 * promised / curvature, 0.25)
     shorter = np.clip(np.where(np.isfinite(shorter), shorter, 0.25), 0.1, 0.5)
     length = np.where(good, 1.0, state.length * shorter)
-    column = good[:, None]
     bends = good & ((s * y).sum(-1) > 1e-10 * (y * y).sum(-1))
-    moved = replace(
-        state,
-        x=np.where(column, x, state.x),
-        value=np.where(good, value, state.value),
-        slope=np.where(column, slope, state.slope),
-        S=_push(state.S, s, bends),
-        Y=_push(state.Y, y, bends),
-        length=length,
-        recent=_push(state.recent, state.value, good),
-    )
-    direction = np.where(column, _direction(moved, box, metric), state.direction)
+    pairs = _push(state.pairs, np.stack([s, y], axis=1), bends)
+    recent = _push(state.recent, state.value, good)
+    if not good.all():
+        column = good[:, None]
+        x, slope = np.where(column, x, state.x), np.where(column, slope, state.slope)
+        value = np.where(good, value, state.value)
+    moved = _State(state.problem, x, value, slope, pairs, state.direction, length, recent)
+    direction = _direction(moved, box, metric)
+    if not good.all():
+        direction = np.where(column, direction, state.direction)
     moved = replace(moved, direction=direction)
     solved = good & (gain <= tolerance) & (_predicted(moved) <= tolerance)
     stuck = ~good & (length * np.abs(direction).max(-1) < _SHORTEST_STEP)
@@ -227,9 +224,10 @@ def _advance(
 
 def _push(memory: Floats, newest: Floats, chosen: Flags) -> Floats:
     """The memory with the newest entry at its end, for the chosen problems."""
-    pushed = memory.copy()
-    pushed[chosen, :-1] = memory[chosen, 1:]
-    pushed[chosen, -1] = newest[chosen]
+    pushed = np.empty_like(memory)
+    pushed[:, :-1], pushed[:, -1] = memory[:, 1:], newest
+    if not chosen.all():
+        pushed[~chosen] = memory[~chosen]
     return pushed
 
 
@@ -259,26 +257,31 @@ def _direction(state: _State, box: _Box, metric: Metric | None) -> Floats:
     at_lower, at_upper = (x <= box.lower + _AT_BOUND) & (g > 0), (x >= box.upper - _AT_BOUND) & (g < 0)
     free = ~(at_lower | at_upper)
     home = np.where(at_lower, box.lower - x, np.where(at_upper, box.upper - x, 0.0))
-    g = g * free
-    S, Y = state.S * free[:, None], state.Y * free[:, None]
-    D, yy = np.einsum("bkp,bkp->bk", S, Y), np.einsum("bkp,bkp->bk", Y, Y)
+    held = not free.all()
+    pairs = state.pairs
+    if held:
+        g, pairs = g * free, pairs * free[:, None, None]
+    S, Y = pairs[:, :, 0], pairs[:, :, 1]
+    products = pairs.reshape(len(x), 2 * Y.shape[1], x.shape[-1]) @ Y.swapaxes(-2, -1)
+    R, D, yy = products[:, ::2], products[:, ::2].diagonal(0, 1, 2), products[:, 1::2].diagonal(0, 1, 2)
     # Drop pairs whose curvature was in the variables that are held now.
     valid = D > 1e-10 * yy
-    S, Y, D = S * valid[:, :, None], Y * valid[:, :, None], D * valid
-    R = np.triu(S @ Y.swapaxes(-2, -1))
     k = np.arange(R.shape[-1])
+    R = np.where((k[:, None] <= k) & valid[:, None] & valid[:, :, None], R, 0.0)
     R[:, k, k] += ~valid
-    u = _solve(R, S @ g[:, :, None], upper=True)
-    rest = g - (Y.swapaxes(-2, -1) @ u)[:, :, 0]
+    u = valid * _solve(R, S @ g[:, :, None], upper=True)
+    rest = g - (u[:, None] @ Y)[:, 0]
     if metric is None:
         largest = np.maximum(np.abs(g).max(-1), 1e-300)
         newest = D[:, -1] / np.maximum(yy[:, -1], 1e-300)
         rest *= np.where(valid[:, -1], newest, _FIRST_STEP / largest)[:, None]
     else:
         rest = metric(x, free, state.problem)(rest)
-    middle = D * u[:, :, 0] - (Y @ rest[:, :, None])[:, :, 0]
-    v = _solve(R.swapaxes(-2, -1), middle[:, :, None], upper=False)
-    direction = -(rest + (S.swapaxes(-2, -1) @ v)[:, :, 0]) * free
+    middle = D * u - (Y @ rest[:, :, None])[:, :, 0]
+    v = valid * _solve(R.swapaxes(-2, -1), middle[:, :, None], upper=False)
+    direction = -(rest + (v[:, None] @ S)[:, 0])
+    if held:
+        direction *= free
     longest = np.abs(direction).max(-1, keepdims=True)
     most = _LONGEST_STEP if metric is None else _LONGEST_IN_METRIC
     result: Floats = direction * (most / np.maximum(longest, most)) + home
@@ -289,5 +292,5 @@ def _solve(R: Floats, right: Floats, *, upper: bool) -> Floats:
     """R^-1 times columns, R triangular, for each problem."""
     solved: Floats = torch.linalg.solve_triangular(
         torch.from_numpy(R), torch.from_numpy(right), upper=upper
-    ).numpy()
+    ).numpy()[:, :, 0]
     return solved

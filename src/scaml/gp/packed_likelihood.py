@@ -144,13 +144,13 @@ class PackedLikelihood:
 
 def packed(K: Tensor) -> Floats:
     """The lower triangles, `batch x P`, of symmetric matrices, `batch x n x n`."""
-    found: Floats = K.numpy().reshape(len(K), -1).take(_lower(K.shape[-1]), 1)
+    found: Floats = K.numpy().reshape(len(K), K.shape[-1] ** 2).take(_lower(K.shape[-1]), 1)
     return found
 
 
 def unpacked(K: Floats, n: int) -> Floats:
     """Symmetric matrices, `batch x n x n`, from their lower triangles, `batch x P`."""
-    return K.take(_both(n), 1).reshape(-1, n, n)
+    return K.take(_both(n), 1).reshape(len(K), n, n)
 
 
 def product(a: Floats, b: Floats) -> Floats:
@@ -215,5 +215,8 @@ def _lower(n: int) -> Places:
 @lru_cache(maxsize=32)
 def _both(n: int) -> Places:
     """The place of each entry of a flat `n x n` symmetric matrix in the packed one."""
-    high, low = np.maximum.outer(np.arange(n), np.arange(n)), np.minimum.outer(np.arange(n), np.arange(n))
+    high, low = (
+        np.maximum.outer(np.arange(n), np.arange(n)),
+        np.minimum.outer(np.arange(n), np.arange(n)),
+    )
     return (high * (high + 1) // 2 + low).ravel()

@@ -43,7 +43,7 @@ __all__ = [
 ]
 
 # Different solutions can have similar weights, so starts merge only when they have almost met.
-_SAME_BASIN = 0.01
+_SAME_BASIN = 0.05
 _FARTHEST = 5.0  # bound of |s|, in its prior's standard deviations
 
 
@@ -117,7 +117,7 @@ def negative_log_posterior(
             by_scale = by_scale - 2.0 * evaluation.level.slope
         value = value + n * s
     if sign is not None:
-        value = value - _log_odds_of_mirrored(priors) * (sign < 0)
+        value = value - _log_odds_of_mirrored(priors) * (sign < 0).to(value)
     if s is not None:
         value = value + 0.5 * (s / priors.spread).square()
     by_kernel = evaluation.slope - priors.kernel.slope(theta)

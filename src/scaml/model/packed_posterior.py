@@ -123,9 +123,7 @@ class PackedPosterior:
         shrink = np.exp(-s)
         return shrink[:, None] * self.z, None if level is None else level * np.square(shrink)
 
-    def _with_kernel_prior(
-        self, value: Floats, slope: Floats, theta: Floats
-    ) -> tuple[Floats, Floats]:
+    def _with_kernel_prior(self, value: Floats, slope: Floats, theta: Floats) -> tuple[Floats, Floats]:
         prior, e = self.kernel, np.exp(theta)
         away = theta - prior.mean
         pull = prior.precision * away
