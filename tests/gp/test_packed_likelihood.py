@@ -81,7 +81,8 @@ def test_it_is_the_reference_form(
 @pytest.mark.parametrize("kernel", ["se", "matern52"])
 def test_the_slope_is_that_of_finite_differences(kernel: KernelName) -> None:
     X, theta, r, C, level = parts(12, 3, level=2.0, covariance=True)
-    assert C is not None and level is not None
+    assert C is not None
+    assert level is not None
     likelihood, step = PackedLikelihood.at(kernel, X), 1e-5
     args = r.numpy(), packed(C), level.numpy()
     found = likelihood(theta.numpy(), *args).slope

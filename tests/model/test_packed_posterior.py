@@ -59,7 +59,8 @@ def test_the_metric_inverts_the_curvature_of_the_weights_prior() -> None:
     x = points(cache, "shared", batch=1)
     w, c = x[:, :5].numpy(), x[:, 5].numpy()
     bends, crossed, common = BELIEFS["shared"].weights.curvature(w, c)
-    assert crossed is not None and common is not None
+    assert crossed is not None
+    assert common is not None
     B = np.diag(np.append(bends[0], common))
     B[5, :5] = B[:5, 5] = crossed[0]
     density = PackedPosterior.of("se", cache, BELIEFS["shared"])

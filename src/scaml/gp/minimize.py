@@ -32,8 +32,8 @@ Places = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
 Metric = Callable[[Floats, Flags, Places], Callable[[Floats], Floats]]
-"""Maps points, `b x p`, their free variables and the problems they belong to, to a rough inverse Hessian
-on the free variables: a function that multiplies it with vectors, `b x p`."""
+"""Maps points, `b x p`, their free variables and the problems they belong to, to a rough inverse
+Hessian on the free variables: a function that multiplies it with vectors, `b x p`."""
 
 _MEMORY = 10  # pairs that the quasi-Newton model remembers, at most two per variable
 _MOST_ROUNDS = 300  # evaluations per problem

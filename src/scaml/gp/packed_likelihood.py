@@ -1,16 +1,16 @@
 r"""The likelihood of one GP at several θ at once, in NumPy: the fast form of `gp.likelihood`.
 
 The kernel matrices of one data set are symmetric, and their squared coordinate differences do not
-depend on θ. So everything of size `n x n` is kept as its lower triangle, row by row: a packed matrix has
-$P = n (n + 1) / 2$ entries, and a further point appends n + 1 of them. With the packed squares $q_d$
-of coordinate differences,
+depend on θ. So everything of size `n x n` is kept as its lower triangle, row by row: a packed matrix
+has $P = n (n + 1) / 2$ entries, and a further point appends n + 1 of them. With the packed squares
+$q_d$ of coordinate differences,
 
 $$a_p = \sum_d e^{-2 \log \ell_d} q_{dp}, \qquad
 \partial / \partial \log \ell_d = e^{-2 \log \ell_d} \sum_p H_p\, o W_p\, q_{dp},$$
 
-where H is A with its diagonal halved, so that $\langle H, C \rangle = \tfrac12 \langle A, C \rangle$ for
-packed C. A NumPy operation takes a third of the time of a torch operation; only factorizations and large
-products are torch's, whose LAPACK is faster.
+where H is A with its diagonal halved, so that $\langle H, C \rangle = \tfrac12 \langle A, C \rangle$
+for packed C. A NumPy operation takes a third of the time of a torch operation; only factorizations and
+large products are torch's, whose LAPACK is faster and whose threads `one_thread` limits.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ class PackedEvaluation(NamedTuple):
             found: Floats = (self.alpha * z).sum(-1)
             return found
         mean = z.mean(-1)
-        found = (self.alpha * (z - mean[..., None])).sum(-1) + mean * self.total
-        return found
+        along: Floats = (self.alpha * (z - mean[..., None])).sum(-1)
+        return along + mean * self.total
 
 
 @dataclass(frozen=True, eq=False)

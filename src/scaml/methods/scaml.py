@@ -36,6 +36,7 @@ from scaml.model.normalization import (
     check_normalization,
     normalize,
 )
+from scaml.model.past_at_rows import PastAtRows
 from scaml.model.past_similarity import PastSimilarity
 from scaml.model.protocols import TableModel
 from scaml.model.scaml_gp import ScaMLGP
@@ -145,6 +146,7 @@ class ScaMLPrior(ModularPrior):
     explanations: Explanations | None = None
     starts: int = STARTS  # of the search for the test-task's hyperparameters
     tables: TableCache = field(default_factory=TableCache, repr=False)
+    rows: PastAtRows = field(default_factory=PastAtRows, repr=False)
 
     def condition(self, task: Task, *, seed: int = 0) -> ScaMLGP | AverageGP:
         """Learn the weights and the residual GP from the task's data and condition on them."""
@@ -152,7 +154,7 @@ class ScaMLPrior(ModularPrior):
         seed = check_seed(seed)
         with one_thread():
             scaling, priors = self.prepare(task)
-            learn = partial(learn_new_task, self.task_gps)
+            learn = partial(learn_new_task, self.task_gps, past=self.rows)
             if self.explanations is None:
                 return learn(task, scaling, priors, seed=seed, n_starts=self.starts)
             if self.averages:

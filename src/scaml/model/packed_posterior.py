@@ -1,8 +1,9 @@
 r"""The density of θ_t for one task's data, in NumPy: what the search of line 4 evaluates.
 
-It is the same as `fit_theta.negative_log_posterior`, the reference, in a fraction of the time. What does
-not depend on θ_t is prepared once, symmetric matrices are packed (`gp.packed_likelihood`), and sums over
-the M past tasks are matrix products for all searches at once. With H of `gp.packed_likelihood`,
+It is the same as `fit_theta.negative_log_posterior`, the reference, in a fraction of the time. What
+does not depend on θ_t is prepared once, symmetric matrices are packed (`gp.packed_likelihood`), and
+sums over the M past tasks are matrix products for all searches at once. With H of
+`gp.packed_likelihood`,
 
 $$\partial / \partial w_m = 2 w_m \langle H, \Sigma_m \rangle - \alpha^T \mu_m.$$
 """
@@ -133,8 +134,8 @@ class PackedPosterior:
     def metric(self, x: Floats, free: NDArray[np.bool_]) -> Callable[[Floats], Floats]:
         """A rough inverse Hessian at x on the free coordinates.
 
-        The prior's curvature by w and c is an arrow: diagonal but for the row of c. It is far larger than
-        that of the likelihood, unless M is small, and no diagonal metric does it justice.
+        The prior's curvature by w and c is an arrow: diagonal but for the row of c. It is far larger
+        than that of the likelihood, unless M is small, and no diagonal metric does it justice.
         """
         tasks, d = self.coordinates.tasks, self.coordinates.d
         w, c, s, _ = self._split(x)
