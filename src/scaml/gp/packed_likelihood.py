@@ -95,51 +95,67 @@ class PackedLikelihood:
         Returns:
             Value, slope, α and H, and the terms of the level.
         """
-        n = self.points
-        scale = np.exp(-2.0 * theta[:, :-2])
-        signal_noise = np.exp(theta[:, -2:])
-        outputscale, noise = signal_noise[:, :1], signal_noise[:, 1]
+        n, batch = self.points, len(theta)
+        scale, outputscale, noise = (
+            np.exp(-2.0 * theta[:, :-2]),
+            np.exp(theta[:, -2]),
+            np.exp(theta[:, -1]),
+        )
         R, W = _correlation_and_slope(self.kernel, product(scale, self.squares))
-        R *= outputscale
-        K = R.copy() if covariance is None else R + covariance
-        at = _diagonal(n)
-        K[:, at] += noise[:, None]
-        inverse, half_log_det, failed = _factorized(K, n)
-        mean = residual.mean(-1) if level is not None else np.zeros(len(theta))
-        apart = residual - mean[:, None]
-        columns = np.empty((len(theta), n, 2))
-        columns[..., 0], columns[..., 1] = apart, 1.0
-        solved = inverse @ columns
-        alpha, u = solved[..., 0], solved[..., 1]
-        half = inverse.reshape(len(theta), -1).take(_lower(n), 1)
-        by_level = total = None
-        if level is None:
-            quadratic = (apart * alpha).sum(-1)
-        else:
-            t = np.maximum(u.sum(-1), 0.0)  # below 0 only where K is not positive definite
-            kept = 1.0 / (1.0 + level * t)  # the share of a level that the data leave unknown
-            tau, along = level * kept, (u * apart).sum(-1)
-            alpha = alpha + (kept * mean - tau * along)[:, None] * u
-            half -= _outer(np.sqrt(tau)[:, None] * u, n)
-            total = kept * (mean * t + along)
-            quadratic = (apart * alpha).sum(-1) + mean * total
-            by_level = 0.5 * (tau * t - level * np.square(total))
-            half_log_det = half_log_det + 0.5 * np.log1p(level * t)
-        half -= _outer(alpha, n)
-        half[:, at] *= 0.5
-        value = 0.5 * quadratic + half_log_det + 0.5 * _LOG_2PI * n
-        # Where the factorization failed, the value means nothing: infinity keeps the line search out.
-        value[failed] = np.inf
+        R *= outputscale[:, None]
+        K = torch.from_numpy(unpacked(R if covariance is None else R + covariance, n))
+        K.diagonal(dim1=-2, dim2=-1).add_(torch.from_numpy(noise).unsqueeze(-1))
+        inverse, half_log_det, info = inverse_and_half_log_det(K)
+        columns = np.ones((batch, n, 2))
+        mean = np.zeros(batch) if level is None else residual.sum(-1) / n
+        columns[..., 0] = residual - mean[:, None]
+        # α and, where the level is unknown, u √τ: what is taken off K^-1.
+        off = inverse.numpy() @ columns
+        quadratic, more, by_level, total = _taken_off(off, columns[..., 0], mean, level)
+        alpha = off[..., 0]
+        off_A = torch.from_numpy(off)
+        A = torch.baddbmm(inverse, off_A, off_A.mT, alpha=-1.0)
+        diagonal = A.diagonal(dim1=-2, dim2=-1)
         slope = np.empty_like(theta)
-        slope[:, -1] = noise * half[:, at].sum(-1)
+        slope[:, -1] = 0.5 * noise * diagonal.sum(-1).numpy()
+        diagonal.mul_(0.5)
+        half = packed(A)
+        value = 0.5 * quadratic + half_log_det.numpy() + more + 0.5 * _LOG_2PI * n
+        # Where the factorization failed, the value means nothing: infinity keeps the line search out.
+        value[info.numpy() != 0] = np.inf
         R *= half
         slope[:, -2] = R.sum(-1)
         if W is not None:
             W *= half
-            W *= outputscale
+            W *= outputscale[:, None]
             R = W
         slope[:, :-2] = scale * product(R, self.squares.T)
         return PackedEvaluation(value, slope, alpha, half, by_level, total)
+
+
+def _taken_off(
+    off: Floats, apart: Floats, mean: Floats, level: Floats | None
+) -> tuple[Floats, Floats | float, Floats | None, Floats | None]:
+    """r^T α, the change of ½ log det K by the level, its slope, and 1^T α.
+
+    Args:
+        off: K^-1 times the residual without its mean and times 1, `batch x n x 2`; becomes α and u √τ.
+        apart: The residual without its mean, `batch x n`.
+        mean: That mean, `batch`.
+        level: λ, `batch`; None for none.
+    """
+    alpha, u = off[..., 0], off[..., 1]
+    if level is None:
+        u[:] = 0.0
+        return (apart * alpha).sum(-1), 0.0, None, None
+    t = np.maximum(u.sum(-1), 0.0)  # below 0 only where K is not positive definite
+    kept = 1.0 / (1.0 + level * t)  # the share of a level that the data leave unknown
+    tau, along = level * kept, (u * apart).sum(-1)
+    alpha += (kept * mean - tau * along)[:, None] * u
+    total = kept * (mean * t + along)
+    quadratic = (apart * alpha).sum(-1) + mean * total
+    u *= np.sqrt(tau)[:, None]
+    return quadratic, 0.5 * np.log1p(level * t), 0.5 * (tau * t - level * np.square(total)), total
 
 
 def packed(K: Tensor) -> Floats:
@@ -159,13 +175,6 @@ def product(a: Floats, b: Floats) -> Floats:
     return found
 
 
-def _factorized(K: Floats, n: int) -> tuple[Floats, Floats, NDArray[np.bool_]]:
-    """Inverses, half log determinants and which factorizations failed, of packed matrices."""
-    full = torch.from_numpy(unpacked(K, n))
-    inverse, half_log_det, info = inverse_and_half_log_det(full)
-    return inverse.numpy(), half_log_det.numpy(), info.numpy() != 0
-
-
 def _correlation_and_slope(kernel: KernelName, squared: Floats) -> tuple[Floats, Floats | None]:
     """R and W as in `kernels`; overwrites the squared distances. W is None where W = R."""
     if kernel == "se":
@@ -183,26 +192,11 @@ def _correlation_and_slope(kernel: KernelName, squared: Floats) -> tuple[Floats,
     return squared, root
 
 
-def _outer(v: Floats, n: int) -> Floats:
-    """v v^T, packed, `batch x P`, of vectors, `batch x n`."""
-    i, j = _pairs(n)
-    found: Floats = v.take(i, 1)
-    found *= v.take(j, 1)
-    return found
-
-
 @lru_cache(maxsize=32)
 def _pairs(n: int) -> tuple[Places, Places]:
     """Rows and columns of the entries of a packed matrix."""
     i, j = np.tril_indices(n)
     return i, j
-
-
-@lru_cache(maxsize=32)
-def _diagonal(n: int) -> Places:
-    """The places of the diagonal in a packed matrix."""
-    i = np.arange(n)
-    return i * (i + 3) // 2
 
 
 @lru_cache(maxsize=32)
