@@ -15,7 +15,7 @@ __all__ = ["appended", "cholesky", "inverse_and_half_log_det", "inverse_of_lower
 _JITTERS = (1e-10, 1e-8, 1e-6)
 
 # For these sizes two blocks are up to a third faster than one: rows fall on the same lines of the CPU
-# cache, LAPACK is slow, products are not. For other sizes one block is faster, for a single matrix twice.
+# cache, LAPACK is slow, products are not. For others one block is faster, for a single matrix twice.
 _TWO_BLOCKS = (128, 192)
 
 

@@ -122,16 +122,17 @@ class ScaML(ModularMethod["ScaMLPrior"]):
         return SeenPast.clipped(meta) if self.normalization == "clipped" else SeenPast.of(meta)
 
     def prior(self, past: SeenPast, task_gps: TaskGPs) -> ScaMLPrior:
-        priors = self._theta_priors(past, task_gps)
         explains = self.weights in ("past", "explained")
-        told = Explanations.of(past.seen, task_gps) if explains else None
+        learns = explains or self.residual == "past"
+        alike = PastSimilarity.of(past.seen, task_gps) if learns else None
+        priors = self._theta_priors(alike)
+        told = Explanations.of(past.seen, task_gps, alike) if explains else None
         return ScaMLPrior(self, past.meta, task_gps, past.levels, priors, told)
 
-    def _theta_priors(self, past: SeenPast, task_gps: TaskGPs) -> ThetaPriors:
+    def _theta_priors(self, alike: PastSimilarity | None) -> ThetaPriors:
         """p(θ_t), as far as it is the same for every new task."""
-        if self.residual == "paper" or self.weights == "explained":
+        if alike is None or self.residual == "paper" or self.weights == "explained":
             return ThetaPriors(weight_prior(self.weights), TEST_TASK)
-        alike = PastSimilarity.of(past.seen, task_gps)
         share = float(alike.share), float(alike.share_spread)
         return ThetaPriors(weight_prior(self.weights, *share), alike.kernel_priors())
 
