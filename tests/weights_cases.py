@@ -71,10 +71,10 @@ def problem(tasks: int, n: int, d: int, seed: int = 0, sign: float = 1.0) -> Cac
         X = torch.rand(6 + 4 * d, d, generator=generator, dtype=torch.float64)
         mean, covariance = posterior(X, 1.4 * torch.sin(X @ frequency[m] + shift[m]), at)
         means.append(mean)
-        covariances.append(covariance.flatten())
+        covariances.append(covariance)
     noise = 0.05 * torch.randn(n, generator=generator, dtype=torch.float64)
     z = sign * 1.4 * torch.sin(at @ frequency[0] + shift[0]) + noise
-    return Cache(X=at, z=z, mean=torch.stack(means), covariance=torch.stack(covariances))
+    return Cache.of(at, z, torch.stack(means), torch.stack(covariances))
 
 
 def points(cache: Cache, kind: str, batch: int, seed: int = 0) -> Tensor:
@@ -106,7 +106,7 @@ def dense(kernel: KernelName, cache: Cache, kind: str, x: Tensor) -> Tensor:
     mean = sum((w[m] * cache.mean[m] for m in range(tasks)), torch.zeros(n, dtype=torch.float64))
     covariance = outputscale * correlations(kernel, cache.X, cache.X, lengthscale)
     for m in range(tasks):
-        covariance = covariance + w[m].square() * cache.covariance[m].view(n, n)
+        covariance = covariance + w[m].square() * cache.covariances()[m].view(n, n)
     covariance = covariance + noise * torch.eye(n, dtype=torch.float64)
     beliefs = BELIEFS[kind]
     scaled = MultivariateNormal(s.exp() * mean, (2 * s).exp() * covariance + beliefs.level)

@@ -13,7 +13,9 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from scaml.errors import SettingError
@@ -26,6 +28,7 @@ from study.choices.former_default import FormerDefault
 
 __all__ = ["PRIORS", "DirichletLike", "Normal", "PerTask", "PriorName", "Spike", "Weighted"]
 
+Floats = NDArray[np.float64]
 PriorName = Literal["per-task", "dirichlet", "spike", "normal"]
 _LOG_2PI = math.log(2.0 * math.pi)
 
@@ -52,6 +55,16 @@ class _Bounded(ABC):
     def slope(self, w: Tensor, c: Tensor | None = None) -> tuple[Tensor, None]:
         del c
         return self.by_weight(w), None
+
+    def evaluate(self, w: Floats, c: Floats | None) -> tuple[Floats, Floats, None]:
+        del c
+        at = torch.from_numpy(w)
+        return self.log_density(at).numpy(), self.by_weight(at).numpy(), None
+
+    def curvature(self, w: Floats, c: Floats | None) -> tuple[Floats, None, None]:
+        """Not known: the search learns it."""
+        del c
+        return np.zeros_like(w), None, None
 
     def starts(self, n: int, likely: Tensor, generator: torch.Generator) -> tuple[Tensor, None]:
         """The starts of the paper's prior: the study compares priors, not searches."""

@@ -237,3 +237,17 @@ def test_lengthscales_may_have_priors_of_their_own() -> None:
     found = priors.log_prob(theta) - TEST_TASK.log_prob(theta)
     found = found + TEST_TASK.lengthscale.log_prob(theta[:, :3]).sum(-1)
     np.testing.assert_allclose(found.numpy(), expected, rtol=1e-10)
+
+
+@pytest.mark.parametrize("free", [0, 1])
+def test_the_coefficients_are_those_of_the_density(free: int) -> None:
+    """All three kinds of prior at once."""
+    scale = LogScale(torch.tensor(-1.2, dtype=torch.float64), torch.tensor(0.7, dtype=torch.float64))
+    priors = KernelPriors(Gamma(3, 6.0), scale, LogNormal(-8.0, 2.0), free=free)
+    theta = torch.randn(4, 5, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    found, u = priors.coefficients(3), theta.numpy()
+    away = u - found.mean
+    value = found.constant + found.linear * u - found.rate * np.exp(u) - found.precision * away**2 / 2
+    np.testing.assert_allclose(value.sum(-1), priors.log_prob(theta).numpy(), rtol=1e-12)
+    slope = found.linear - found.rate * np.exp(u) - found.precision * away
+    np.testing.assert_allclose(slope, priors.slope(theta).numpy(), rtol=1e-12)

@@ -9,7 +9,8 @@ import torch
 from scipy.optimize import minimize as scipy_minimize
 from torch import Tensor
 
-from scaml.gp.minimize import Minimum, Objective, minimize
+import scaml.gp.minimize
+from scaml.gp.minimize import Metric, Minimum, Objective, minimize
 
 INF = float("inf")
 
@@ -30,7 +31,7 @@ def solve(
     upper: float = INF,
     group: Tensor | None = None,
     same_basin: float = 1e-6,
-    max_rounds: int = 300,
+    metric: Metric | None = None,
 ) -> Minimum:
     """Every row of x0 a problem of its own, unless groups are given; the same bounds everywhere."""
     p = x0.shape[-1]
@@ -41,7 +42,7 @@ def solve(
         torch.full((p,), upper, dtype=torch.float64),
         torch.arange(len(x0)) if group is None else group,
         same_basin=same_basin,
-        max_rounds=max_rounds,
+        metric=metric,
     )
 
 
@@ -110,13 +111,14 @@ def test_unbounded_quadratics_end_at_the_solution() -> None:
     assert (found.value - best <= 1e-8).all()
 
 
-def test_starts_far_away_come_home() -> None:
+def test_starts_far_away_come_home(monkeypatch: pytest.MonkeyPatch) -> None:
     """Steps are limited, so it takes a few; rounds are not."""
     objective = Quadratics(8, 3, seed=2)
     x0 = 1e3 * torch.randn(8, 3, generator=generator(0), dtype=torch.float64)
     exact = torch.linalg.solve(objective.Q, objective.b)
     best, _ = objective(exact, torch.arange(8))
-    assert (solve(objective, x0, max_rounds=2000).value - best <= 1e-7).all()
+    monkeypatch.setattr(scaml.gp.minimize, "_MOST_ROUNDS", 2000)
+    assert (solve(objective, x0).value - best <= 1e-7).all()
 
 
 @pytest.mark.parametrize(("lower", "upper"), [(-0.5, 0.5), (0.0, 1.0)])
@@ -354,7 +356,7 @@ def test_rosenbrock_does_not_depend_on_its_neighbours() -> None:
 # Costs.
 
 
-def test_evaluations_are_counted_and_limited() -> None:
+def test_evaluations_are_counted_and_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     counted = 0
 
     def objective(x: Tensor, problem: Tensor) -> tuple[Tensor, Tensor]:
@@ -367,13 +369,17 @@ def test_evaluations_are_counted_and_limited() -> None:
     assert found.evaluations == counted
     assert counted < 2 * 100
     counted = 0
-    assert solve(objective, x0, max_rounds=3).evaluations == counted == 2 * (1 + 3)
+    monkeypatch.setattr(scaml.gp.minimize, "_MOST_ROUNDS", 3)
+    assert solve(objective, x0).evaluations == counted == 2 * (1 + 3)
 
 
-def test_an_interrupted_search_still_returns_the_best_point_so_far() -> None:
+def test_an_interrupted_search_still_returns_the_best_point_so_far(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     x0 = tensor([[-1.2, 1.0]])
     first, _ = rosenbrock(x0, torch.arange(1))
-    found = solve(rosenbrock, x0, max_rounds=4)
+    monkeypatch.setattr(scaml.gp.minimize, "_MOST_ROUNDS", 4)
+    found = solve(rosenbrock, x0)
     value, _ = rosenbrock(found.x, torch.arange(1))
     assert torch.equal(value, found.value)
     assert found.value < first
@@ -385,3 +391,40 @@ def test_a_stationary_start_is_its_own_solution() -> None:
     found = solve(objective, torch.zeros(1, 3, dtype=torch.float64))
     assert torch.equal(found.x, torch.zeros(1, 3, dtype=torch.float64))
     assert np.isclose(found.value.item(), 0.0)
+
+
+# A metric.
+
+
+def test_with_the_inverse_hessian_as_metric_the_first_full_step_ends_at_the_minimum() -> None:
+    objective = Quadratics(6, 5, seed=3)
+    exact = torch.linalg.solve(objective.Q, objective.b)
+    inverse = torch.linalg.inv(objective.Q).numpy()
+    asked: list[int] = []
+
+    def metric(x: Any, free: Any, problem: Any) -> Callable[[Any], Any]:
+        asked.append(len(x))
+        assert free.all()
+        return lambda v: (inverse[problem] @ v[:, :, None])[:, :, 0]
+
+    start = exact + torch.linspace(-1.0, 1.0, 30, dtype=torch.float64).view(6, 5)
+    found = solve(objective, start, metric=metric)
+    assert found.evaluations <= 3 * 6 < solve(objective, start).evaluations
+    assert asked[0] == 6
+    torch.testing.assert_close(found.x, exact, rtol=0.0, atol=1e-6)
+
+
+def test_a_metric_sees_which_variables_are_held() -> None:
+    """Both minima are at a corner; a wrong metric costs steps, not the minimum."""
+    objective = Quadratics(4, 3, seed=5)
+    held: list[bool] = []
+
+    def metric(x: Any, free: Any, problem: Any) -> Callable[[Any], Any]:
+        held.append(not free.all())
+        return lambda v: np.array([0.5, 2.0, 1.0]) * v
+
+    start = torch.zeros(4, 3, dtype=torch.float64)
+    found = solve(objective, start, lower=-0.05, upper=0.05, metric=metric)
+    expected = solve(objective, start, lower=-0.05, upper=0.05)
+    assert any(held)
+    torch.testing.assert_close(found.value, expected.value, rtol=1e-8, atol=1e-10)

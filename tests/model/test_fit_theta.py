@@ -235,12 +235,12 @@ def test_no_tasks_leave_a_plain_gp(kind: str) -> None:
 
 def broken(change: Callable[[Tensor], Tensor]) -> Cache:
     cache = problem(2, 5, 1)
-    return Cache(cache.X, cache.z, cache.mean, change(cache.covariance))
+    return Cache.of(cache.X, cache.z, cache.mean, change(cache.covariances().view(2, 5, 5)))
 
 
 @pytest.mark.parametrize(
     "change",
-    [lambda C: C * float("nan"), lambda C: -1e6 * torch.eye(5).double().flatten().expand_as(C)],
+    [lambda C: C * float("nan"), lambda C: -1e6 * torch.eye(5).double().expand_as(C)],
 )
 def test_a_test_task_that_no_start_can_evaluate_is_a_fit_error(change: Any) -> None:
     with pytest.raises(FitError, match=r"test-task; look for .*\.$"):

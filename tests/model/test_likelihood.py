@@ -62,7 +62,7 @@ def test_the_fit_of_theta_maximizes_the_first_term(kernel: KernelName, level: fl
     mean, covariance = case.task_gps.posterior(X)
     kernel_part = torch.cat([theta.lengthscale, theta.outputscale[None], theta.noise[None]]).log()
     x = torch.cat([theta.weights, kernel_part])[None]
-    value, _ = negative_log_posterior(kernel, Cache(X, z, mean, covariance.flatten(1)), priors, x)
+    value, _ = negative_log_posterior(kernel, Cache.of(X, z, mean, covariance), priors, x)
     log_prior = priors.weights.log_prob(theta.weights[None], None) + TEST_TASK.log_prob(
         kernel_part[None]
     )

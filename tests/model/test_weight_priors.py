@@ -10,7 +10,14 @@ from gpytorch.priors import GammaPrior
 from scipy import stats
 
 from scaml.errors import SettingError
-from scaml.model.weight_priors import Independent, Shared, WeightPrior, check_weights, weight_prior
+from scaml.model.weight_priors import (
+    Independent,
+    Shared,
+    WeightPrior,
+    WeightsName,
+    check_weights,
+    weight_prior,
+)
 
 DENSITY: dict[str, Any] = {"positive": stats.expon(), "signed": stats.norm()}
 PRIORS: dict[str, Independent] = {
@@ -118,6 +125,44 @@ def test_weights_are_chosen_by_name() -> None:
         check_weights(name)
     with pytest.raises(
         SettingError,
-        match=r"^weights is 'negative'; choose 'shared', 'positive', 'signed' or 'explained'\.$",
+        match=r"^weights is 'negative'; choose 'past', 'shared', .* or 'explained'\.$",
     ):
         check_weights("negative")
+
+
+# In NumPy.
+
+
+@pytest.mark.parametrize("name", ["positive", "signed", "shared"])
+def test_the_density_in_numpy_is_the_density(name: WeightsName) -> None:
+    prior = weight_prior(name, 0.7, 0.4)
+    w = torch.rand(3, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    c = torch.tensor([0.2, 1.0, 3.0], dtype=torch.float64) if prior.learns_common else None
+    value, by_w, by_c = prior.evaluate(w.numpy(), None if c is None else c.numpy())
+    slope_w, slope_c = prior.slope(w, c)
+    torch.testing.assert_close(torch.from_numpy(value), prior.log_prob(w, c))
+    torch.testing.assert_close(torch.from_numpy(by_w), slope_w)
+    assert (by_c is None) == (slope_c is None)
+    if by_c is not None and slope_c is not None:
+        torch.testing.assert_close(torch.from_numpy(by_c), slope_c)
+
+
+def test_the_curvature_of_shared_weights_is_that_of_a_parabola_above_the_density() -> None:
+    """-log p ≤ its value at w plus slope and curvature, wherever it moves; equal at w."""
+    prior = weight_prior("shared", 0.7, 0.4)
+    generator = torch.Generator().manual_seed(0)
+    w, c = torch.rand(1, 4, generator=generator, dtype=torch.float64), torch.ones(1).double()
+    bends, crossed, common = prior.curvature(w.numpy(), c.numpy())
+    assert crossed is not None
+    assert common is not None
+    B = torch.diag(torch.from_numpy(np.append(bends[0], common)))
+    B[4, :4] = B[:4, 4] = torch.from_numpy(crossed[0])
+    value = -prior.log_prob(w, c)
+    by_w, by_c = prior.slope(w, c)
+    assert by_c is not None
+    slope = -torch.cat([by_w, by_c[:, None]], dim=-1)
+    for _ in range(50):
+        step = 0.3 * torch.randn(1, 5, generator=generator, dtype=torch.float64)
+        moved = -prior.log_prob(w + step[:, :4], c + step[:, 4])
+        above = value + (slope * step).sum(-1) + 0.5 * ((step @ B) * step).sum(-1)
+        assert (moved <= above + 1e-9).all()

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 __all__ = [
@@ -19,6 +21,7 @@ __all__ = [
     "NOISE_BOUNDS",
     "OUTPUTSCALE_BOUNDS",
     "TEST_TASK",
+    "Coefficients",
     "Gamma",
     "KernelPriors",
     "LogNormal",
@@ -28,6 +31,22 @@ __all__ = [
 LENGTHSCALE_BOUNDS = (1e-4, 1e2)
 OUTPUTSCALE_BOUNDS = (1e-4, 1e2)
 NOISE_BOUNDS = (1e-8, 1e-2)
+
+
+Number = TypeVar("Number")
+
+
+class Coefficients(NamedTuple, Generic[Number]):
+    """log p(x) = constant + linear u - rate e^u - ½ precision (u - mean)² at u = log x.
+
+    All priors here are of this form. Each coefficient is a number, or a vector with one per column.
+    """
+
+    constant: Number
+    linear: Number
+    rate: Number
+    mean: Number
+    precision: Number
 
 
 class Prior(Protocol):
@@ -45,6 +64,9 @@ class Prior(Protocol):
 
     def sample(self, shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
         """Random draws of x."""
+
+    def coefficients(self) -> Coefficients[float | Tensor]:
+        """The same log p(x) by its coefficients, for code that evaluates it without torch."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +92,10 @@ class Gamma:
         uniform = torch.rand((self.shape, *shape), generator=generator, dtype=torch.float64)
         return -torch.log1p(-uniform).sum(0) / self.rate
 
+    def coefficients(self) -> Coefficients[float | Tensor]:
+        constant = self.shape * math.log(self.rate) - math.lgamma(self.shape)
+        return Coefficients(constant, self.shape - 1.0, self.rate, 0.0, 0.0)
+
 
 @dataclass(frozen=True)
 class LogNormal:
@@ -92,6 +118,10 @@ class LogNormal:
     def sample(self, shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
         normal = torch.randn(shape, generator=generator, dtype=torch.float64)
         return (self.mu + self.sigma * normal).exp()
+
+    def coefficients(self) -> Coefficients[float | Tensor]:
+        constant = -math.log(self.sigma) - 0.5 * math.log(2.0 * math.pi)
+        return Coefficients(constant, -1.0, 0.0, self.mu, self.sigma**-2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,6 +149,10 @@ class LogScale:
     def sample(self, shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
         normal = torch.randn(shape, generator=generator, dtype=torch.float64)
         return (self.mu + self.sigma * normal).exp()
+
+    def coefficients(self) -> Coefficients[float | Tensor]:
+        constant = -self.sigma.log() - 0.5 * math.log(2.0 * math.pi)
+        return Coefficients(constant, 0.0, 0.0, self.mu, self.sigma**-2)
 
 
 @dataclass(frozen=True)
@@ -153,6 +187,18 @@ class KernelPriors:
             ],
             dim=-1,
         )
+
+    def coefficients(self, d: int) -> Coefficients[NDArray[np.float64]]:
+        """The coefficients of all columns of θ, d + 2 long each."""
+        free: Coefficients[float | Tensor] = Coefficients(0.0, 0.0, 0.0, 0.0, 0.0)
+        priors = self.lengthscale.coefficients(), free
+        parts = (*priors, self.outputscale.coefficients(), self.noise.coefficients())
+        widths = (d - self.free, self.free, 1, 1)
+        columns = [
+            np.concatenate([np.broadcast_to(v, w) for v, w in zip(values, widths, strict=True)])
+            for values in zip(*parts, strict=True)
+        ]
+        return Coefficients(*columns)
 
     def starts(self, n: int, d: int, generator: torch.Generator) -> Tensor:
         """`n x (d + 2)` starts of a fit: the default first, then random draws from the priors."""

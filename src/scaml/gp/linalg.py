@@ -14,8 +14,9 @@ __all__ = ["appended", "cholesky", "inverse_and_half_log_det", "inverse_of_lower
 # Jitter, as shares of the mean diagonal: if a matrix is not positive definite, these are tried in turn.
 _JITTERS = (1e-10, 1e-8, 1e-6)
 
-# For these sizes two blocks are a quarter faster than one: LAPACK is slow there, products are not.
-_TWO_BLOCKS = range(72, 136)
+# For these sizes two blocks are up to a third faster than one: rows fall on the same lines of the CPU
+# cache, LAPACK is slow, products are not. For others one block is faster, for a single matrix twice.
+_TWO_BLOCKS = (128, 192)
 
 
 def cholesky(K: Tensor, whose: str | Sequence[str]) -> Tensor:

@@ -22,7 +22,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-__all__ = ["Minimum", "Objective", "minimize"]
+__all__ = ["Metric", "Minimum", "Objective", "minimize"]
 
 Objective = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
 """Maps points, `b x p`, and the problems they belong to, `b`, to values, `b`, and slopes, `b x p`."""
@@ -31,9 +31,15 @@ Floats = NDArray[np.float64]
 Places = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
-_MEMORY = 20  # pairs that the quasi-Newton model remembers, at most two per variable
+Metric = Callable[[Floats, Flags, Places], Callable[[Floats], Floats]]
+"""Maps points, `b x p`, their free variables and the problems they belong to, to a rough inverse
+Hessian on the free variables: a function that multiplies it with vectors, `b x p`."""
+
+_MEMORY = 10  # pairs that the quasi-Newton model remembers, at most two per variable
+_MOST_ROUNDS = 300  # evaluations per problem
 _ARMIJO = 1e-4
 _LONGEST_STEP = 8.0
+_LONGEST_IN_METRIC = 2.0  # measured on fits of θ_t, in their logarithms
 _FIRST_STEP = 1.0
 _SHORTEST_STEP = 1e-8
 _AT_BOUND = 1e-6  # a variable this close to a bound, and pushed towards it, is put on the bound
@@ -74,8 +80,7 @@ class _State:
     x: Floats  # b x p
     value: Floats  # b
     slope: Floats  # b x p
-    S: Floats  # b x memory x p, the last steps, newest last, zero where there is none
-    Y: Floats  # b x memory x p, the changes of slope in these steps
+    pairs: Floats  # b x memory x 2 x p, the last steps and the changes of slope in them, newest last
     direction: Floats  # b x p
     length: Floats  # b, share of the direction to try next
     recent: Floats  # b x recent, values before the last steps; infinite where there is none
@@ -111,7 +116,7 @@ def minimize(
     *,
     same_basin: float,
     tolerance: float = 1e-9,
-    max_rounds: int = 300,
+    metric: Metric | None = None,
 ) -> Minimum:
     """Minimize `objective` within bounds from every row of `x0`; return the best of each group.
 
@@ -125,7 +130,8 @@ def minimize(
             stops, because it would end at the same minimum.
         tolerance: A problem is solved if its last step gained no more than this, and its quadratic
             model predicts no more for the next one.
-        max_rounds: Largest number of evaluations per problem.
+        metric: A rough inverse Hessian, which the quasi-Newton model starts from at every point; by
+            default, a multiple of the identity.
 
     Returns:
         Best point and value of each group.
@@ -137,18 +143,18 @@ def minimize(
 
     box, groups = _Box(lower.numpy(), upper.numpy()), group.numpy()
     with np.errstate(all="ignore"):  # values that are not finite are refused below
-        state = _first(evaluate, box.clip(x0.numpy()), box)
+        state = _first(evaluate, box.clip(x0.numpy()), box, metric)
         evaluations = len(groups)
         leaders = _Leaders.none(int(groups.max()) + 1, x0.shape[-1])
         leaders.update(state, groups[state.problem])
-        for _ in range(max_rounds):
+        for _ in range(_MOST_ROUNDS):
             if not len(state.problem):
                 break
             mine = box.of(state.problem)
             x = mine.clip(state.x + state.length[:, None] * state.direction)
             value, slope = evaluate(x, state.problem)
             evaluations += len(value)
-            state, done = _advance(state, x, value, slope, mine, tolerance)
+            state, done = _advance(state, x, value, slope, mine, tolerance, metric)
             group_of = groups[state.problem]
             leaders.update(state, group_of)
             done |= _beaten(state, leaders, group_of, same_basin)
@@ -157,16 +163,21 @@ def minimize(
     return Minimum(torch.from_numpy(leaders.x), torch.from_numpy(leaders.value), evaluations)
 
 
-def _first(evaluate: Callable[[Floats, Places], tuple[Floats, Floats]], x: Floats, box: _Box) -> _State:
+def _first(
+    evaluate: Callable[[Floats, Places], tuple[Floats, Floats]],
+    x: Floats,
+    box: _Box,
+    metric: Metric | None,
+) -> _State:
     """All problems at their starts, without those whose value or slope is not finite."""
     problems, p = x.shape
     every = np.arange(problems)
     value, slope = evaluate(x, every)
-    memory = np.zeros((problems, min(_MEMORY, 2 * p), p))
+    pairs = np.zeros((problems, min(_MEMORY, 2 * p), 2, p))
     recent = np.full((problems, _RECENT), np.inf)
-    state = _State(every, x, value, slope, memory, memory, -slope, np.ones(problems), recent)
+    state = _State(every, x, value, slope, pairs, -slope, np.ones(problems), recent)
     state = state.keep(_finite(value, slope))
-    return replace(state, direction=_direction(state, box.of(state.problem)))
+    return replace(state, direction=_direction(state, box.of(state.problem), metric))
 
 
 def _finite(value: Floats, slope: Floats) -> Flags:
@@ -175,7 +186,13 @@ def _finite(value: Floats, slope: Floats) -> Flags:
 
 
 def _advance(
-    state: _State, x: Floats, value: Floats, slope: Floats, box: _Box, tolerance: float
+    state: _State,
+    x: Floats,
+    value: Floats,
+    slope: Floats,
+    box: _Box,
+    tolerance: float,
+    metric: Metric | None,
 ) -> tuple[_State, Flags]:
     """Take the steps that are good enough, shorten the others; also return which problems are done."""
     s, y = x - state.x, slope - state.slope
@@ -187,19 +204,17 @@ def _advance(
     shorter = np.where(curvature > 0, -0.5 * promised / curvature, 0.25)
     shorter = np.clip(np.where(np.isfinite(shorter), shorter, 0.25), 0.1, 0.5)
     length = np.where(good, 1.0, state.length * shorter)
-    column = good[:, None]
     bends = good & ((s * y).sum(-1) > 1e-10 * (y * y).sum(-1))
-    moved = replace(
-        state,
-        x=np.where(column, x, state.x),
-        value=np.where(good, value, state.value),
-        slope=np.where(column, slope, state.slope),
-        S=_push(state.S, s, bends),
-        Y=_push(state.Y, y, bends),
-        length=length,
-        recent=_push(state.recent, state.value, good),
-    )
-    direction = np.where(column, _direction(moved, box), state.direction)
+    pairs = _push(state.pairs, np.stack([s, y], axis=1), bends)
+    recent = _push(state.recent, state.value, good)
+    if not good.all():
+        column = good[:, None]
+        x, slope = np.where(column, x, state.x), np.where(column, slope, state.slope)
+        value = np.where(good, value, state.value)
+    moved = _State(state.problem, x, value, slope, pairs, state.direction, length, recent)
+    direction = _direction(moved, box, metric)
+    if not good.all():
+        direction = np.where(column, direction, state.direction)
     moved = replace(moved, direction=direction)
     solved = good & (gain <= tolerance) & (_predicted(moved) <= tolerance)
     stuck = ~good & (length * np.abs(direction).max(-1) < _SHORTEST_STEP)
@@ -209,9 +224,10 @@ def _advance(
 
 def _push(memory: Floats, newest: Floats, chosen: Flags) -> Floats:
     """The memory with the newest entry at its end, for the chosen problems."""
-    pushed = memory.copy()
-    pushed[chosen, :-1] = memory[chosen, 1:]
-    pushed[chosen, -1] = newest[chosen]
+    pushed = np.empty_like(memory)
+    pushed[:, :-1], pushed[:, -1] = memory[:, 1:], newest
+    if not chosen.all():
+        pushed[~chosen] = memory[~chosen]
     return pushed
 
 
@@ -231,32 +247,44 @@ def _beaten(state: _State, leaders: _Leaders, group: Places, same_basin: float) 
     return beaten
 
 
-def _direction(state: _State, box: _Box) -> Floats:
-    """-H g on the free variables, H the compact L-BFGS inverse (Byrd, Nocedal, Schnabel 1994)."""
+def _direction(state: _State, box: _Box, metric: Metric | None) -> Floats:
+    """-H g on the free variables, H the compact L-BFGS inverse (Byrd, Nocedal, Schnabel 1994).
+
+    With H_0 the metric, $H = H_0 + (S, H_0 Y)$ times a small matrix times its transpose, so that one
+    product with H_0 is enough.
+    """
     x, g = state.x, state.slope
     at_lower, at_upper = (x <= box.lower + _AT_BOUND) & (g > 0), (x >= box.upper - _AT_BOUND) & (g < 0)
     free = ~(at_lower | at_upper)
     home = np.where(at_lower, box.lower - x, np.where(at_upper, box.upper - x, 0.0))
-    g = g * free
-    S, Y = state.S * free[:, None], state.Y * free[:, None]
-    D, yy = np.einsum("bkp,bkp->bk", S, Y), np.einsum("bkp,bkp->bk", Y, Y)
+    held = not free.all()
+    pairs = state.pairs
+    if held:
+        g, pairs = g * free, pairs * free[:, None, None]
+    S, Y = pairs[:, :, 0], pairs[:, :, 1]
+    products = pairs.reshape(len(x), 2 * Y.shape[1], x.shape[-1]) @ Y.swapaxes(-2, -1)
+    R, D, yy = products[:, ::2], products[:, ::2].diagonal(0, 1, 2), products[:, 1::2].diagonal(0, 1, 2)
     # Drop pairs whose curvature was in the variables that are held now.
     valid = D > 1e-10 * yy
-    S, Y, D = S * valid[:, :, None], Y * valid[:, :, None], D * valid
-    R = np.triu(S @ Y.swapaxes(-2, -1))
     k = np.arange(R.shape[-1])
+    R = np.where((k[:, None] <= k) & valid[:, None] & valid[:, :, None], R, 0.0)
     R[:, k, k] += ~valid
-    largest = np.maximum(np.abs(g).max(-1), 1e-300)
-    newest = D[:, -1] / np.maximum(yy[:, -1], 1e-300)
-    gamma = np.where(valid[:, -1], newest, _FIRST_STEP / largest)[:, None]
-    u = _solve(R, S @ g[:, :, None], upper=True)
-    Yu = (Y.swapaxes(-2, -1) @ u)[:, :, 0]
-    middle = D * u[:, :, 0] + gamma * (Y @ (Yu - g)[:, :, None])[:, :, 0]
-    v = _solve(R.swapaxes(-2, -1), middle[:, :, None], upper=False)
-    Hg = gamma * (g - Yu) + (S.swapaxes(-2, -1) @ v)[:, :, 0]
-    direction = -Hg * free
+    u = valid * _solve(R, S @ g[:, :, None], upper=True)
+    rest = g - (u[:, None] @ Y)[:, 0]
+    if metric is None:
+        largest = np.maximum(np.abs(g).max(-1), 1e-300)
+        newest = D[:, -1] / np.maximum(yy[:, -1], 1e-300)
+        rest *= np.where(valid[:, -1], newest, _FIRST_STEP / largest)[:, None]
+    else:
+        rest = metric(x, free, state.problem)(rest)
+    middle = D * u - (Y @ rest[:, :, None])[:, :, 0]
+    v = valid * _solve(R.swapaxes(-2, -1), middle[:, :, None], upper=False)
+    direction = -(rest + (v[:, None] @ S)[:, 0])
+    if held:
+        direction *= free
     longest = np.abs(direction).max(-1, keepdims=True)
-    result: Floats = direction * (_LONGEST_STEP / np.maximum(longest, _LONGEST_STEP)) + home
+    most = _LONGEST_STEP if metric is None else _LONGEST_IN_METRIC
+    result: Floats = direction * (most / np.maximum(longest, most)) + home
     return result
 
 
@@ -264,5 +292,5 @@ def _solve(R: Floats, right: Floats, *, upper: bool) -> Floats:
     """R^-1 times columns, R triangular, for each problem."""
     solved: Floats = torch.linalg.solve_triangular(
         torch.from_numpy(R), torch.from_numpy(right), upper=upper
-    ).numpy()
+    ).numpy()[:, :, 0]
     return solved

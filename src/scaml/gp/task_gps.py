@@ -9,14 +9,15 @@ $$\mu_m(x) = u_m(x)^T L_m^{-1} y_m, \qquad
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
+from functools import cached_property
 
 import torch
 from torch import Tensor
 
 from scaml.gp.column_selection import fit_selecting_columns
-from scaml.gp.kernels import KernelName, correlation, right_factor, squared_distance
+from scaml.gp.kernels import KernelName, correlation, left_factor, right_factor, squared_distance
 from scaml.gp.linalg import cholesky, inverse_of_lower
 from scaml.gp.map_fit import FitInput
 from scaml.gp.units import Units, standardize
@@ -26,6 +27,7 @@ from scaml.tasks.task import Task
 __all__ = ["TaskGPs"]
 
 _LOG_2PI = math.log(2.0 * math.pi)
+_CACHED_ENTRIES = 2**17  # of correlations at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,18 +167,47 @@ class TaskGPs:
         `left_factor(x / ℓ_m)` times the right factor gives the squared distances of x to X_m. The right
         factor does not depend on x. x is 0 in the extra columns, so they count in |b|² only.
         """
+        return self._factors
+
+    @cached_property
+    def _factors(self) -> tuple[Tensor, Tensor]:
         inverse = self.lengthscale.reciprocal().unsqueeze(1)
         right = right_factor(self.X * inverse)
         right = torch.cat([right[..., : self.d], right[..., -2:]], dim=-1)
         return inverse[..., : self.d], right.mT.contiguous()
 
+    @cached_property
+    def _alpha(self) -> Tensor:
+        """o_m K_m^-1 y_m, `M x N x 1`: times the correlations with X_m, it gives μ_m."""
+        # Not a matrix product, which torch rounds differently in a batch of one.
+        pairs = zip(self.whitener, self.targets, strict=True)
+        found = [(W * z.unsqueeze(-1)).sum(0) for W, z in pairs]
+        return torch.stack(found).unsqueeze(-1) if found else self.targets.unsqueeze(-1)
+
+    def _in_blocks(self, X: Tensor) -> Iterator[tuple[slice, Tensor]]:
+        """Correlations of all points with X_m, `m x (batch q) x N`, a few tasks at a time.
+
+        Larger tensors leave the CPU cache, and those of all tasks may not fit in memory.
+        """
+        flat, (inverse, right) = X.flatten(0, -2), self._factors
+        rows = max(1, _CACHED_ENTRIES // max(1, len(flat) * self.X.shape[1]))
+        for first in range(0, len(self), rows):
+            tasks = slice(first, first + rows)
+            squared = torch.matmul(left_factor(flat * inverse[tasks]), right[tasks]).clamp_min_(0.0)
+            yield tasks, correlation(self.kernel, squared)
+
     def mean(self, X: Tensor) -> Tensor:
-        """μ_m(x), standardized: `M x batch x q` at X, `batch x q x d`."""
-        return self._mean(self.whiten(X))
+        """μ_m(x), standardized: `M x batch x q` at X, `batch x q x d`; in O(M N) per point."""
+        parts = [(R @ self._alpha[tasks]).squeeze(-1) for tasks, R in self._in_blocks(X)]
+        shape = (len(self), *X.shape[:-1])
+        return torch.cat(parts).view(shape) if parts else X.new_zeros(shape)
 
     def variance(self, X: Tensor) -> Tensor:
         """Σ_m(x, x), standardized: `M x batch x q` at X, `batch x q x d`."""
-        return (self.outputscale - self.whiten(X).square().sum(-1)).clamp_min(0.0).movedim(-1, 0)
+        parts = [(R @ self.whitener[tasks].mT).square().sum(-1) for tasks, R in self._in_blocks(X)]
+        shape = (len(self), *X.shape[:-1])
+        gained = torch.cat(parts).view(shape) if parts else X.new_zeros(shape)
+        return (self.outputscale.view(-1, *[1] * (X.ndim - 1)) - gained).clamp_min(0.0)
 
     def covariance(self, X: Tensor, Z: Tensor | None = None) -> Tensor:
         """Σ_m(x, z), standardized: `M x batch x q x k`.
@@ -189,7 +220,7 @@ class TaskGPs:
         return self._covariance(X, u, X, u) if Z is None else self._covariance(X, u, Z, self.whiten(Z))
 
     def posterior(self, X: Tensor) -> tuple[Tensor, Tensor]:
-        """μ_m(X) and Σ_m(X, X) in one pass: line 3 of Algorithm 1."""
+        """μ_m(X) and Σ_m(X, X) in one pass: the reference of `model.past_at_rows`."""
         u = self.whiten(X)
         return self._mean(u), self._covariance(X, u, X, u)
 

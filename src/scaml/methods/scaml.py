@@ -37,6 +37,7 @@ from scaml.model.normalization import (
     normalize,
 )
 from scaml.model.past_at_data import PastAtData
+from scaml.model.past_at_rows import PastAtRows
 from scaml.model.past_similarity import PastSimilarity
 from scaml.model.protocols import TableModel
 from scaml.model.scaml_gp import ScaMLGP
@@ -126,16 +127,17 @@ class ScaML(ModularMethod["ScaMLPrior"]):
         return SeenPast.clipped(meta) if self.normalization == "clipped" else SeenPast.of(meta)
 
     def prior(self, past: SeenPast, task_gps: TaskGPs) -> ScaMLPrior:
-        priors = self._theta_priors(past, task_gps)
         explains = self.weights in ("past", "explained")
-        told = Explanations.of(past.seen, task_gps) if explains else None
+        learns = explains or self.residual == "past"
+        alike = PastSimilarity.of(past.seen, task_gps) if learns else None
+        priors = self._theta_priors(alike)
+        told = Explanations.of(past.seen, task_gps, alike) if explains else None
         return ScaMLPrior(self, past.meta, task_gps, past.levels, priors, told)
 
-    def _theta_priors(self, past: SeenPast, task_gps: TaskGPs) -> ThetaPriors:
+    def _theta_priors(self, alike: PastSimilarity | None) -> ThetaPriors:
         """p(θ_t), as far as it is the same for every new task."""
-        if self.residual == "paper" or self.weights == "explained":
+        if alike is None or self.residual == "paper" or self.weights == "explained":
             return ThetaPriors(weight_prior(self.weights), TEST_TASK)
-        alike = PastSimilarity.of(past.seen, task_gps)
         share = float(alike.share), float(alike.share_spread)
         return ThetaPriors(weight_prior(self.weights, *share), alike.kernel_priors())
 
@@ -150,6 +152,7 @@ class ScaMLPrior(ModularPrior):
     explanations: Explanations | None = None
     starts: int = STARTS  # of the search for the test-task's hyperparameters
     tables: TableCache = field(default_factory=TableCache, repr=False)
+    rows: PastAtRows = field(default_factory=PastAtRows, repr=False)
 
     def condition(self, task: Task, *, seed: int = 0) -> ScaMLGP | AverageGP:
         """Learn the weights and the residual GP from the task's data and condition on them."""
@@ -157,7 +160,7 @@ class ScaMLPrior(ModularPrior):
         seed = check_seed(seed)
         with one_thread():
             scaling, priors = self.prepare(task)
-            learn = partial(learn_new_task, self.task_gps)
+            learn = partial(learn_new_task, self.task_gps, past=self.rows)
             if self.explanations is None:
                 return learn(task, scaling, priors, seed=seed, n_starts=self.starts)
             if self.averages:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import torch
+
 from scaml.gp.hyperpriors import TEST_TASK
 from scaml.gp.kernels import KernelName
 from scaml.gp.map_fit import STARTS
@@ -16,6 +18,7 @@ from scaml.gp.units import Units
 from scaml.model.fit_theta import Cache, fit_theta
 from scaml.model.hyperparameters import Hyperparameters, ThetaPriors
 from scaml.model.normalization import Levels, Scaling, normalize
+from scaml.model.past_at_rows import PastAtRows
 from scaml.model.scaml_gp import ScaMLGP
 from scaml.model.weight_priors import weight_prior
 from scaml.tasks.meta_data import MetaData
@@ -45,6 +48,7 @@ def learn_new_task(
     *,
     seed: int,
     n_starts: int = STARTS,
+    past: PastAtRows | None = None,
     model: Callable[[TaskGPs, Task, Units, Hyperparameters], ScaMLGP] = ScaMLGP,
 ) -> ScaMLGP:
     """Lines 3 to 5: from the meta-tasks' posteriors to that of the test-task.
@@ -56,15 +60,16 @@ def learn_new_task(
         priors: p(θ_t).
         seed: Decides the drawn starts.
         n_starts: Starts of the search for θ_t.
+        past: What is kept of the meta-tasks' posteriors from step to step.
         model: Makes the posterior of f_t from the meta-tasks' ones, the test data, units and θ_t.
     """
-    cache = cached(tasks, task, scaling)
+    cache = cached(tasks, task, scaling, past)
     theta, factor = fit_theta(tasks.kernel, cache, priors, seed=seed, n_starts=n_starts)
     return model(tasks, task, Units(scaling.offset, factor * scaling.scale), theta)
 
 
-def cached(tasks: TaskGPs, task: Task, scaling: Scaling) -> Cache:
+def cached(tasks: TaskGPs, task: Task, scaling: Scaling, past: PastAtRows | None = None) -> Cache:
     """Line 3: all that the prior of equation 6 needs of the meta-tasks at X_t."""
-    mean, covariance = tasks.posterior(task.X)
+    mean, covariance = (past or PastAtRows()).at(tasks, task.X)
     z = (task.y - scaling.offset) / scaling.scale
-    return Cache(X=task.X, z=z, mean=mean, covariance=covariance.flatten(1))
+    return Cache(task.X, z, torch.from_numpy(mean).T, torch.from_numpy(covariance).T)

@@ -88,10 +88,10 @@ class Explanations:
         return len(self.items)
 
     @classmethod
-    def of(cls, meta: MetaData, gps: TaskGPs) -> Explanations:
-        """Learn from past tasks, as their GPs see them."""
+    def of(cls, meta: MetaData, gps: TaskGPs, alike: PastSimilarity | None = None) -> Explanations:
+        """Learn from past tasks, as their GPs see them, and from how similar they are, if known."""
         groups = _apart_from_all(groups_of(meta, gps), len(meta))
-        alike = PastSimilarity.of(meta, gps)
+        alike = alike or PastSimilarity.of(meta, gps)
         mutual = MutualEvidence.of(meta, gps, groups, alike)
         items, directions = _enumerated(len(meta), groups)
         own = pooled(gps.outputscale.log(), _OUTPUTSCALE, _OUTPUTSCALE_SPREAD)

@@ -17,6 +17,7 @@ We add, where the priors ask for it:
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -27,8 +28,10 @@ from scaml.errors import FitError
 from scaml.gp.kernels import KernelName
 from scaml.gp.likelihood import negative_log_likelihood
 from scaml.gp.map_fit import STARTS
-from scaml.gp.minimize import minimize
+from scaml.gp.minimize import Flags, Floats, Places, minimize
+from scaml.gp.packed_likelihood import packed, unpacked
 from scaml.model.hyperparameters import Coordinates, Hyperparameters, Split, ThetaPriors
+from scaml.model.packed_posterior import PackedPosterior
 
 __all__ = [
     "Cache",
@@ -39,12 +42,8 @@ __all__ = [
     "negative_log_posterior",
 ]
 
-# The solver sees the weights multiplied by this: the likelihood bends faster in them than in
-# logarithms, and one step size should suit both. Measured for M = 8 to 256 and n_t = 5 to 40: half the
-# evaluations.
-_WEIGHT_UNIT = 5.0
 # Different solutions can have similar weights, so starts merge only when they have almost met.
-_SAME_BASIN = 0.01
+_SAME_BASIN = 0.05
 _FARTHEST = 5.0  # bound of |s|, in its prior's standard deviations
 
 
@@ -55,7 +54,17 @@ class Cache:
     X: Tensor  # n x d
     z: Tensor  # n
     mean: Tensor  # M x n, μ_m(X_t)
-    covariance: Tensor  # M x n², Σ_m(X_t, X_t)
+    covariance: Tensor  # M x P, Σ_m(X_t, X_t), packed: lower triangles, row by row
+
+    @classmethod
+    def of(cls, X: Tensor, z: Tensor, mean: Tensor, covariance: Tensor) -> Cache:
+        """From covariances `M x n x n`."""
+        return cls(X, z, mean, torch.from_numpy(packed(covariance)))
+
+    def covariances(self) -> Tensor:
+        """Σ_m(X_t, X_t), `M x n²`."""
+        n = len(self.z)
+        return torch.from_numpy(unpacked(self.covariance.numpy(), n)).view(len(self.mean), n * n)
 
 
 class MapEstimate(NamedTuple):
@@ -70,7 +79,7 @@ class MapEstimate(NamedTuple):
 def negative_log_posterior(
     kernel: KernelName, cache: Cache, priors: ThetaPriors, x: Tensor, sign: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
-    """-log p(y_t | D_1:M, θ_t) - log p(θ_t) and its slope.
+    """-log p(y_t | D_1:M, θ_t) - log p(θ_t) and its slope: the reference of `PackedPosterior`.
 
     Args:
         kernel: The residual kernel's name.
@@ -87,7 +96,8 @@ def negative_log_posterior(
     w, c, s, theta = coordinates.split(x)
     mean, z = cache.mean, cache.z
     signed = w if sign is None else sign.unsqueeze(-1) * w
-    covariance = (w.square() @ cache.covariance).view(-1, n, n)
+    covariances = cache.covariances()
+    covariance = (w.square() @ covariances).view(-1, n, n)
     level = x.new_full((len(x),), priors.level) if priors.level else None
     if s is not None:
         shrink = torch.exp(-s)
@@ -96,7 +106,7 @@ def negative_log_posterior(
     residual, X = z - signed @ mean, cache.X.expand(len(x), -1, -1)
     evaluation = negative_log_likelihood(kernel, theta, X, residual, covariance=covariance, level=level)
     by_weight, by_common = priors.weights.slope(w, c)
-    by_weight = w * (evaluation.inner.reshape(-1, n * n) @ cache.covariance.mT) - by_weight
+    by_weight = w * (evaluation.inner.reshape(-1, n * n) @ covariances.mT) - by_weight
     by_mean = evaluation.alpha @ mean.mT
     by_weight = by_weight - (by_mean if sign is None else sign.unsqueeze(-1) * by_mean)
     value = evaluation.value - priors.weights.log_prob(w, c) - priors.kernel.log_prob(theta)
@@ -107,7 +117,7 @@ def negative_log_posterior(
             by_scale = by_scale - 2.0 * evaluation.level.slope
         value = value + n * s
     if sign is not None:
-        value = value - _log_odds_of_mirrored(priors) * (sign < 0)
+        value = value - _log_odds_of_mirrored(priors) * (sign < 0).to(value)
     if s is not None:
         value = value + 0.5 * (s / priors.spread).square()
     by_kernel = evaluation.slope - priors.kernel.slope(theta)
@@ -131,31 +141,32 @@ def most_probable(
     kernel: KernelName, cache: Cache, priors: ThetaPriors, *, seed: int, n_starts: int = STARTS
 ) -> MapEstimate:
     """The best of several searches for θ_t, all in lock step."""
-    tasks, n = cache.mean.shape
-    coordinates = Coordinates.of(tasks, cache.X.shape[-1], priors)
+    n = len(cache.z)
+    coordinates = Coordinates.of(len(cache.mean), cache.X.shape[-1], priors)
     starts = _starts(cache, priors, torch.Generator().manual_seed(seed), n_starts)
     lower, upper = _bounds(coordinates, priors)
     if n == 0:
         return MapEstimate(starts[0], 1.0, lower, upper)
-    unit = torch.ones(coordinates.size, dtype=torch.float64)
-    unit[:tasks] = _WEIGHT_UNIT
-
     # The mirrored past is a group of its own: equal weights of opposite sign are different solutions.
     mirrored = torch.zeros(len(starts), dtype=torch.long)
     # With a fixed level, a mirrored past cannot be told from one of another level.
     may_be = priors.weights.mirrored > 0 and priors.level > 0
     if may_be:
         starts, mirrored = torch.cat([starts, starts[:1]]), torch.cat([mirrored, mirrored[:1] + 1])
-    sign = 1.0 - 2.0 * mirrored.double() if may_be else None
+    sign = 1.0 - 2.0 * mirrored.double().numpy() if may_be else None
+    density = PackedPosterior.of(kernel, cache, priors)
 
     def objective(x: Tensor, problem: Tensor) -> tuple[Tensor, Tensor]:
-        signs = None if sign is None else sign[problem]
-        value, slope = negative_log_posterior(kernel, cache, priors, x / unit, signs)
-        return value / n, slope / (n * unit)
+        value, slope = density(x.numpy(), None if sign is None else sign[problem.numpy()])
+        return torch.from_numpy(value / n), torch.from_numpy(slope / n)
+
+    def metric(x: Floats, free: Flags, problem: Places) -> Callable[[Floats], Floats]:
+        multiplied = density.metric(x, free)
+        return lambda v: n * multiplied(v)
 
     with torch.inference_mode():
         best = minimize(
-            objective, starts * unit, lower * unit, upper * unit, mirrored, same_basin=_SAME_BASIN
+            objective, starts, lower, upper, mirrored, same_basin=_SAME_BASIN, metric=metric
         )
     which = int(best.value.argmin())
     if not best.value[which].isfinite():
@@ -163,7 +174,7 @@ def most_probable(
             "No start gave a positive definite kernel matrix for the test-task; look for values of "
             "its X or y that are far larger than the others."
         )
-    return MapEstimate(best.x[which].clone() / unit, 1.0 - 2.0 * which, lower, upper)
+    return MapEstimate(best.x[which].clone(), 1.0 - 2.0 * which, lower, upper)
 
 
 def hyperparameters_at(

@@ -18,13 +18,17 @@ import math
 from dataclasses import dataclass
 from typing import Literal, Protocol, get_args
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from scaml.errors import SettingError
 from scaml.gp.hyperpriors import Gamma
 
 __all__ = ["Independent", "Shared", "WeightPrior", "WeightsName", "check_weights", "weight_prior"]
+
+Floats = NDArray[np.float64]
 
 WeightsName = Literal["past", "explained", "shared", "positive", "signed"]
 
@@ -47,6 +51,12 @@ class WeightPrior(Protocol):
 
     def slope(self, w: Tensor, c: Tensor | None) -> tuple[Tensor, Tensor | None]:
         """d log p / dw, `batch x M`, and d log p / dc, `batch`."""
+
+    def evaluate(self, w: Floats, c: Floats | None) -> tuple[Floats, Floats, Floats | None]:
+        """log p, d log p / dw and d log p / dc at once, in NumPy: a third of the time."""
+
+    def curvature(self, w: Floats, c: Floats | None) -> tuple[Floats, Floats | None, Floats | None]:
+        """Second derivatives of -log p, made positive: by w_m, `batch x M`, by w_m and c, and by c."""
 
     @property
     def mirrored(self) -> float:
@@ -90,6 +100,17 @@ class Independent:
     def slope(self, w: Tensor, c: Tensor | None = None) -> tuple[Tensor, None]:
         del c
         return -w if self.signed else -torch.ones_like(w), None
+
+    def evaluate(self, w: Floats, c: Floats | None = None) -> tuple[Floats, Floats, None]:
+        del c
+        if self.signed:
+            value: Floats = (-0.5 * np.square(w) - 0.5 * math.log(2.0 * math.pi)).sum(-1)
+            return value, -w, None
+        return -w.sum(-1), np.full_like(w, -1.0), None
+
+    def curvature(self, w: Floats, c: Floats | None = None) -> tuple[Floats, None, None]:
+        del c
+        return np.full_like(w, 1.0 if self.signed else 0.0), None, None
 
     def sample(self, shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
         """Draws of w."""
@@ -137,6 +158,26 @@ class Shared:
         assert c is not None
         pull = 2.0 * apart / (1.0 + apart.square()) / _APART
         return -w.shape[-1] * pull, pull.sum(-1) - (c - self.center) / self.spread**2
+
+    def evaluate(self, w: Floats, c: Floats | None) -> tuple[Floats, Floats, Floats]:
+        assert c is not None  # learns_common
+        apart, away = self._apart_numpy(w, c), (c - self.center) / self.spread
+        heavy = 1.0 + np.square(apart)
+        pull = apart / heavy
+        pull *= 2.0 / _APART
+        value = -np.log(heavy).sum(-1) - 0.5 * np.square(away)
+        return value, -w.shape[-1] * pull, pull.sum(-1) - away / self.spread
+
+    def curvature(self, w: Floats, c: Floats | None) -> tuple[Floats, Floats, Floats]:
+        # Of the parabola that touches the Cauchy's logarithm at δ and -δ, and is never above it.
+        assert c is not None
+        tasks, bend = w.shape[-1], 2.0 / _APART**2 / (1.0 + np.square(self._apart_numpy(w, c)))
+        return tasks**2 * bend, -tasks * bend, bend.sum(-1) + self.spread**-2
+
+    @staticmethod
+    def _apart_numpy(w: Floats, c: Floats) -> Floats:
+        apart: Floats = (w.shape[-1] * w - c[:, None]) / _APART
+        return apart
 
     def starts(self, n: int, likely: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
         """Equal weights; none; the task that explains most, alone; draws around equal weights."""

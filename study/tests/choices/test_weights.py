@@ -99,7 +99,7 @@ def test_a_fit_believes_in_the_prior(name: PriorName) -> None:
     # No weights nearby are more probable, all else being equal; pooled units are not learned.
     mean, covariance = prior.task_gps.posterior(task.X)
     z = (task.y - model.y_offset) / model.y_scale
-    cache = Cache(X=task.X, z=z, mean=mean, covariance=covariance.flatten(1))
+    cache = Cache.of(task.X, z, mean, covariance)
     kernel = torch.cat([model.lengthscale, model.outputscale[None], model.noise[None]]).log()
     rest = kernel.expand(7, -1)
     steps = 1e-3 * torch.cat([torch.zeros(1, 3), torch.eye(3), -torch.eye(3)]).double()
