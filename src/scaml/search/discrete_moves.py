@@ -58,6 +58,31 @@ class Moves:
             start += to.shape[1]
         return cls(torch.cat(points, 1), torch.cat(valid, 1), tuple(parts), tuple(columns))
 
+    def together(self, X: Tensor, found: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+        """The points after the best helpful change of each parameter, and how many changes these are.
+
+        Args:
+            X: The points before, `s x d`.
+            found: The values after the changes, `s x c`.
+            values: The values before, s.
+        """
+        together, helpful = X.clone(), torch.zeros(len(X), dtype=torch.long)
+        for part, columns in zip(self.parts, self.columns, strict=True):
+            gain, which = found[:, part].max(-1)
+            helps = (gain > values).nonzero().flatten()
+            changed = self.points[:, part][helps, which[helps]]
+            together[helps[:, None], torch.tensor(columns)] = changed[:, list(columns)]
+            helpful[helps] += 1
+        return together, helpful
+
+    @classmethod
+    def changes(cls, x: Tensor, blocks: Sequence[Block]) -> Tensor:
+        """`k x d`: a point, d long, with one of its discrete parameters at another value; thorough."""
+        if all(block.kind == "number" for block in blocks):
+            return x[None][:0]
+        moves = cls.of(x[None], blocks, thorough=True)
+        return moves.points[moves.valid]
+
 
 def nearest_places(X: Tensor, values: Tensor) -> Tensor:
     """Places, s, of the values, `k x columns`, that are nearest to the rows of X, `s x columns`.

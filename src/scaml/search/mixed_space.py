@@ -7,15 +7,14 @@ in the discrete parameters and ascents in the numbers take turns. Every point is
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 
 import torch
 from botorch.acquisition import AcquisitionFunction
 from torch import Tensor
 
-from scaml.search.alternate import alternate
 from scaml.search.cube import DISTINCT, RAW_POINTS, apart, beside, evaluate, scale
 from scaml.search.discrete_moves import Moves
+from scaml.search.local_search import LocalSearch
 from scaml.search.valid_points import (
     all_points,
     first_points,
@@ -62,18 +61,19 @@ def maximize_mixed(
         points, values = torch.cat([points, near]), torch.cat([values, evaluate(acquisition, near)])
     unit = float(scale(acquisition, values))
     if unit == 0.0:  # a plain GP without an observation
-        free = _free(torch.cat([points, first_points(blocks, len(avoid) + 1)]), avoid)
+        free = _free(points, avoid)
+        free = free if len(free) else _free(first_points(blocks, len(avoid) + 1), avoid)
         free = free if len(free) else points
         return free[torch.randint(len(free), (), generator=torch.Generator().manual_seed(seed))]
     order = values.argsort(descending=True, stable=True)
     points, values = points[order], values[order]
     starts, rows = _starts(points)
-    climb = partial(alternate, acquisition, blocks, tolerance=_TOLERANCE * unit)
-    maxima, found = climb(starts, values[rows])
-    best, _ = climb(maxima[:1], found[:1], thorough=True)
-    if len(_free(best, avoid)):
-        return best[0]
-    return _best_free(acquisition, blocks, torch.cat([best, maxima, points]), avoid)
+    search = LocalSearch(acquisition, blocks, points.shape[-1], _TOLERANCE * unit)
+    maxima, found = search.climb(starts, values[rows])
+    best = search.beyond(maxima[0], found[0])
+    if len(_free(best[None], avoid)):
+        return best
+    return _best_free(acquisition, blocks, torch.cat([best[None], maxima, points]), avoid)
 
 
 def _beside(blocks: Sequence[Block], around: Tensor, seed: int) -> Tensor:
@@ -102,7 +102,7 @@ def _best_free(
 
     The first point is the best one, even if all are taken.
     """
-    pool = torch.cat([points, _changes(points[:1], blocks)])
+    pool = torch.cat([points, Moves.changes(points[0], blocks)])
     free = _free(pool, avoid)
     if not len(free):  # as many points as are taken, and one more, have one that is free
         free = _free(first_points(blocks, len(avoid) + 1), avoid)
@@ -110,20 +110,12 @@ def _best_free(
         return points[0]
     best = free[evaluate(acquisition, free).argmax()]
     for _ in range(_SWEEPS):
-        pool = torch.cat([best[None], _free(_changes(best[None], blocks), avoid)])
+        pool = torch.cat([best[None], _free(Moves.changes(best, blocks), avoid)])
         found = pool[evaluate(acquisition, pool).argmax()]
         if torch.equal(found, best):
             break
         best = found
     return best
-
-
-def _changes(x: Tensor, blocks: Sequence[Block]) -> Tensor:
-    """`k x d`: a point, `1 x d`, with one of its discrete parameters at another value."""
-    if all(block.kind == "number" for block in blocks):
-        return x[:0]
-    moves = Moves.of(x, blocks, thorough=True)
-    return moves.points[moves.valid]
 
 
 def _free(points: Tensor, avoid: Tensor) -> Tensor:
