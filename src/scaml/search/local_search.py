@@ -27,7 +27,8 @@ _SWEEPS = 4  # of the discrete parameters, per turn
 # maxima on 179 models of 3 to 10 parameters.
 _AFTER_SWEEP, _FIRST_TURN, _LATER = 8, 6, 4
 _MET = 1e-3  # starts that are so close end at the same point
-_NOT_TAKEN = 8  # changes that are followed though they lose something
+_FOLLOWED = 8  # changes of a local maximum after which the numbers ascend
+_TOLERANCE = 1e-7  # in the unit of the values
 _LOOSE = 2  # a grid of more values is a number for once
 
 
@@ -65,13 +66,18 @@ class LocalSearch:
         acquisition: Takes `batch x 1 x d`.
         blocks: What every parameter can be, in the order of its columns.
         d: Number of columns.
-        tolerance: A step that gains no more was the last one.
+        unit: Of the values.
     """
 
     acquisition: AcquisitionFunction
     blocks: Sequence[Block]
     d: int
-    tolerance: float
+    unit: float
+
+    @property
+    def tolerance(self) -> float:
+        """A step that gains no more was the last one."""
+        return _TOLERANCE * self.unit
 
     @cached_property
     def fixed(self) -> Tensor:
@@ -94,7 +100,7 @@ class LocalSearch:
             if self.fixed.all() or not len(rows):
                 break
             left.moved[:] = False
-            higher = ascend(self.acquisition, left.X[rows], self.fixed)
+            higher = self._ascend(left.X[rows], self.fixed)
             left.sweeping[rows] = left.take(rows, *higher, self.tolerance)
             left.thin(_LATER)
         left.thin(len(left.X))
@@ -104,7 +110,7 @@ class LocalSearch:
         """The best point, d long, that can be had from a local maximum, d long.
 
         Along a ridge, discrete parameters and numbers must change together. So the numbers follow the
-        changes that lose least, and once, from where all long grids are taken for numbers.
+        changes that lose least, and once, from where all grids are taken for numbers.
         """
         if not self.fixed.any():
             return x
@@ -112,14 +118,14 @@ class LocalSearch:
         for _ in range(_TURNS):
             points = Moves.changes(x, self.blocks)
             values = evaluate(self.acquisition, points)
-            least = values.topk(min(_NOT_TAKEN, len(values))).indices
+            least = values.topk(min(_FOLLOWED, len(values))).indices
             points, values = points[least], values[least]
             if len(follow):
                 points = torch.cat([points, follow])
                 values = torch.cat([values, evaluate(self.acquisition, follow)])
                 follow = follow[:0]
             if not self.fixed.all():
-                points, values = ascend(self.acquisition, points, self.fixed)
+                points, values = self._ascend(points, self.fixed)
             if not bool(values.max() > value + self.tolerance):
                 break
             points, values = self.climb(points, values)
@@ -153,6 +159,11 @@ class LocalSearch:
             points[several], best[several] = together[several], jointly[higher]
         return points, best
 
+    def _ascend(self, X: Tensor, fixed: Tensor) -> tuple[Tensor, Tensor]:
+        """Local maxima in the columns that are not fixed, and their values."""
+        points, values = ascend(lambda Z: self.acquisition(Z) / self.unit, X, fixed)
+        return points, values * self.unit
+
     def _loosely(self, x: Tensor) -> Tensor:
         """The point, `1 x d`, nearest to where an ascent goes that takes grids for numbers; or none."""
         tight = self.fixed.clone()
@@ -161,4 +172,4 @@ class LocalSearch:
                 tight[list(block.columns)] = False
         if torch.equal(tight, self.fixed):
             return x[None][:0]
-        return nearest_points(ascend(self.acquisition, x[None], tight)[0], self.blocks)
+        return nearest_points(self._ascend(x[None], tight)[0], self.blocks)

@@ -27,7 +27,6 @@ from scaml.spaces.space import Block
 __all__ = ["all_points", "maximize_mixed", "valid_points"]
 
 _CENTRES = 4  # of the points beside which the maximum may lie
-_TOLERANCE = 1e-7  # in the unit of the values
 _SWEEPS = 5
 _SPARSE = 3  # one of so many points beside those given
 
@@ -68,7 +67,7 @@ def maximize_mixed(
     order = values.argsort(descending=True, stable=True)
     points, values = points[order], values[order]
     starts, rows = _starts(points)
-    search = LocalSearch(acquisition, blocks, points.shape[-1], _TOLERANCE * unit)
+    search = LocalSearch(acquisition, blocks, points.shape[-1], unit)
     maxima, found = search.climb(starts, values[rows])
     best = search.beyond(maxima[0], found[0])
     if len(_free(best[None], avoid)):
