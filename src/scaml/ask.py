@@ -221,7 +221,8 @@ def _maximizer(
         )
     _check_not_one_shot(function, "a space with integers, steps or categories")
     blocks, around = prior.space.blocks, _promising(function)
-    return maximize_mixed(function, blocks, seed=seed, avoid=taken, around=around)
+    kept = _kept(function, prior)
+    return maximize_mixed(function, blocks, seed=seed, avoid=taken, around=around, kept=kept)
 
 
 def _promising(function: AcquisitionFunction) -> Tensor | None:

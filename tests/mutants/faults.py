@@ -363,10 +363,22 @@ FAULTS: tuple[Fault, ...] = (
         "        points = torch.cat([points, refined])\n        values = torch.cat([values, found * spread - top.abs() - 1e9])",
     ),
     Fault(
-        "search/mixed_space.py",
+        "search/valid_points.py",
         "points of a grid are not snapped",
-        "            X[..., j] = block.values[_nearest(block.values, X[..., j]), 0]",
-        "            X[..., j] = X[..., j]",
+        "            parts.append(block.values[nearest_places(at, block.values)])",
+        "            parts.append(at.clamp(0.0, 1.0))",
+    ),
+    Fault(
+        "search/local_search.py",
+        "numbers do not ascend after a change",
+        "            left.moved[rows] |= gained",
+        "            left.moved[rows] &= gained",
+    ),
+    Fault(
+        "search/mixed_space.py",
+        "where all neighbours are taken, nothing else is looked for",
+        "        free = _free(first_points(blocks, len(avoid) + 1), avoid)\n    if",
+        "        free = free[:0]\n    if",
     ),
     Fault(
         "ask.py",

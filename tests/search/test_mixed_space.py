@@ -13,9 +13,9 @@ from torch import Tensor
 
 from scaml import MetaData, ScaMLGP, Task, suggest
 from scaml.methods.gpbo import GPBO
-from scaml.search.cube import DISTINCT, evaluate
+from scaml.search.cube import DISTINCT, RAW_POINTS, evaluate
 from scaml.search.log_nei import NoisyExpectedImprovement
-from scaml.search.mixed_space import all_points, maximize_mixed
+from scaml.search.mixed_space import all_points, maximize_mixed, valid_points
 from scaml.search.ucb import UpperConfidenceBound
 from scaml.spaces.space import Block, Space
 from tests.cases import ONE_MODEL, smooth
@@ -116,6 +116,39 @@ def test_the_maximum_beside_the_best_data_is_found(name: str, seed: int) -> None
     x = maximize_mixed(acquisition, space.blocks, seed=seed, avoid=nothing(space), around=around)
     assert_point_of(space, x)
     assert evaluate(acquisition, x[None]).item() >= values.max().item() - 1e-3
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_in_a_finite_space_no_point_is_better(seed: int) -> None:
+    space = Space(
+        {
+            "n": IntDistribution(0, 12),
+            "s": FloatDistribution(0.0, 1.0, step=0.1),
+            "k": CategoricalDistribution(["x", "y", "z"]),
+            "m": IntDistribution(1, 12, log=True),
+        }
+    )
+    acquisition = NoisyExpectedImprovement(model_of(space, seed, n=15))
+    _, values = brute_force(space, acquisition)
+    around = acquisition.best_points
+    x = maximize_mixed(acquisition, space.blocks, seed=seed, avoid=nothing(space), around=around)
+    assert evaluate(acquisition, x[None]).item() >= values.max().item() - 1e-9
+
+
+def test_values_that_are_known_at_raw_points_are_not_computed_again() -> None:
+    space = SPACES["number, integer, choice"]
+    acquisition = acquisition_of(space, 0)
+    raw = valid_points(space.blocks, RAW_POINTS, 3)
+    empty = nothing(space)
+    kept = raw, evaluate(acquisition, raw)
+    x = maximize_mixed(acquisition, space.blocks, seed=3, avoid=empty, kept=kept)
+    assert torch.equal(x, maximize_mixed(acquisition, space.blocks, seed=3, avoid=empty))
+    # A value that is wrong is believed: nothing is evaluated again.
+    peak = Peak(raw[5], unit=0.0)
+    values = torch.zeros(len(raw), dtype=torch.float64)
+    values[5] = 9.0
+    x = maximize_mixed(peak, space.blocks, seed=3, avoid=empty, kept=(raw, values))
+    assert torch.equal(x, raw[5])
 
 
 class Spike(AcquisitionFunction):

@@ -115,7 +115,7 @@ class MetaPrior(ABC):
         return None
 
     def raw_points(self) -> Tensor | None:
-        """Points, `n x d`, from which searches on the cube start, if `on_table` is cheap there."""
+        """Points of the space, `n x d`, from which searches start, if `on_table` is cheap there."""
         return None
 
     def state(self) -> dict[str, Tensor]:

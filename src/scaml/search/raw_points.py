@@ -11,14 +11,14 @@ from functools import lru_cache
 import torch
 from torch import Tensor
 
-__all__ = ["raw_points"]
+__all__ = ["RAW_SEED", "raw_points"]
 
-_SEED = 0
+RAW_SEED = 0
 
 
 @lru_cache(maxsize=8)
 def raw_points(d: int, n: int) -> Tensor:
     """`n x d` scrambled Sobol points; nobody may change them."""
-    sobol = torch.quasirandom.SobolEngine(d, scramble=True, seed=_SEED)
+    sobol = torch.quasirandom.SobolEngine(d, scramble=True, seed=RAW_SEED)
     points: Tensor = sobol.draw(n, dtype=torch.float64)
     return points

@@ -26,9 +26,9 @@ def quick_search(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("scaml.gp.map_fit.STARTS", 2)
     monkeypatch.setattr("scaml.ask._DOUBLINGS", 1)
     monkeypatch.setattr("scaml.model.algorithm1.fit_theta", one_start)
+    monkeypatch.setattr("scaml.search.cube.RESTARTS", 1)
     for module in ("cube", "mixed_space"):
         monkeypatch.setattr(f"scaml.search.{module}.RAW_POINTS", 64)
-        monkeypatch.setattr(f"scaml.search.{module}.RESTARTS", 1)
 
 
 def one_start(
