@@ -7,7 +7,7 @@ One exact GP per past task; their weighted sum plus a residual GP is the prior o
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import partial
 from typing import ClassVar, Literal, Self, get_args
 
 from botorch.models.model import Model
@@ -45,9 +45,8 @@ from scaml.model.table_cache import TableCache
 from scaml.model.verdict import Verdict
 from scaml.model.weight_priors import WeightsName, check_weights, weight_prior
 from scaml.model.whole_past import WholePastGP
-from scaml.search.raw_points import RAW_SEED, raw_points
+from scaml.search.raw_points import RawPoints
 from scaml.search.ucb import SQRT_BETA
-from scaml.search.valid_points import valid_points
 from scaml.tasks.meta_data import MetaData
 from scaml.tasks.task import Task
 
@@ -154,6 +153,7 @@ class ScaMLPrior(ModularPrior):
     starts: int = STARTS  # of the search for the test-task's hyperparameters
     tables: TableCache = field(default_factory=TableCache, repr=False)
     rows: PastAtRows = field(default_factory=PastAtRows, repr=False)
+    raw: RawPoints = field(default_factory=RawPoints, repr=False)
 
     def condition(self, task: Task, *, seed: int = 0) -> ScaMLGP | AverageGP:
         """Learn the weights and the residual GP from the task's data and condition on them."""
@@ -211,12 +211,6 @@ class ScaMLPrior(ModularPrior):
 
     def raw_points(self) -> Tensor:
         """Fewer of many past tasks, whose posteriors there are kept."""
-        return self._raw_points
-
-    @cached_property
-    def _raw_points(self) -> Tensor:
         M, N, _ = self.task_gps.X.shape
         n = max(_FEWEST_RAW, min(_RAW, _MOST_KEPT // (M * N)))
-        if self.space is None or self.space.continuous:
-            return raw_points(self.d, n)
-        return valid_points(self.space.blocks, n, RAW_SEED)
+        return self.raw.of(self.space, self.d, n)
