@@ -176,8 +176,9 @@ def ascend(
     """
     if unit is None:
         unit = float(scale(function, evaluate(function, starts))) or 1.0
-    if isinstance(function, Sloped) and function.has_slope:
-        points, values = climb(partial(_in_unit, function, unit), starts, fixed=fixed)
+    asked: object = function
+    if isinstance(asked, Sloped) and asked.has_slope:
+        points, values = climb(partial(_in_unit, asked, unit), starts, fixed=fixed)
     else:
         points, values = _ascend_by_autograd(function, starts, fixed, unit)
     return points, unit * values
