@@ -2,11 +2,11 @@
 
     python -m benchmarks.maxima
 
-Both searches maximize the acquisition function of the same models: 2 to 10 parameters, both kernels, one
-model and averages, 1 to 60 observations, the cube and tables. The long search is the one this library had
-before its slopes were in closed form: 1024 raw points, 512 points near the leaders, 512 beside the best
-data, and BoTorch's L-BFGS-B by autograd from 20 starts. A difference counts in units of log-NEI, which is
-a logarithm, or as a share of the range of UCB. Writes `benchmarks/maxima.json`.
+Both searches maximize the acquisition function of the same models: 2 to 10 parameters, both kernels,
+one model and averages, 1 to 60 observations, the cube and tables. The long search is the one this
+library had before its slopes were in closed form: 1024 raw points, 512 points near the leaders, 512
+beside the best data, and BoTorch's L-BFGS-B by autograd from 20 starts. A difference counts in units
+of log-NEI, which is a logarithm, or as a share of the range of UCB. Writes `benchmarks/maxima.json`.
 """
 
 from __future__ import annotations
@@ -169,7 +169,8 @@ def long_search(function: AcquisitionFunction, one: Case) -> Tensor:
 
 def _starts(points: Tensor) -> Tensor:
     """Twenty points, sorted best first, that lie apart."""
-    left, chosen = torch.ones(len(points), dtype=torch.bool), []
+    left = torch.ones(len(points), dtype=torch.bool)
+    chosen: list[int] = []
     while len(chosen) < 20 and left.any():
         chosen.append(int(left.nonzero()[0]))
         left &= (points - points[chosen[-1]]).norm(dim=-1) > 0.05 * points.shape[-1] ** 0.5

@@ -226,8 +226,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "model/scaml_gp.py",
         "all weights times 0",
-        "        w, tasks = self.weights[active], self.task_gps.subset(active.tolist())",
-        "        w, tasks = 0.0 * self.weights[active], self.task_gps.subset(active.tolist())",
+        "        self._active_weights = w = self.weights[active]\n",
+        "        self._active_weights = w = 0.0 * self.weights[active]\n",
     ),
     Fault(
         "model/scaml_gp.py",
@@ -272,16 +272,28 @@ FAULTS: tuple[Fault, ...] = (
         "torch.where(rho[centre, members] < -2, -1, 1)",
     ),
     Fault(
-        "model/marginal.py",
+        "model/point_moments.py",
         "the variance does not shrink at the data",
-        "        gained = u.square().sum((0, 2)) + further.square().sum(-1)",
-        "        gained = u.square().sum((0, 2))",
+        "        variance = self.residual + past.variance - psi.square().sum(-1)",
+        "        variance = self.residual + past.variance",
+    ),
+    Fault(
+        "model/point_moments.py",
+        "the slope forgets the level",
+        "        by_level = -2.0 * self.tau * by_variance",
+        "        by_level = -0.0 * self.tau * by_variance",
+    ),
+    Fault(
+        "model/past_at_points.py",
+        "the slope forgets the past tasks at X_t",
+        "            total += sums.baddbmm_(by_R, backward[:, N:]).sum(0)",
+        "            total += sums.sum(0)",
     ),
     Fault(
         "model/table_cache.py",
         "the cache is not extended by new points",
-        "key: known[key] if key in known else self._row(x)",
-        "key: known[key] if key in known else 0.0 * self._row(x)",
+        "        self._rows[slot] = self._row(x)\n",
+        "        self._rows[slot] = (slot == 0) * self._row(x)\n",
     ),
     Fault(
         "model/fit_theta.py",
@@ -357,10 +369,16 @@ FAULTS: tuple[Fault, ...] = (
         "torch.log1p(-3.0 / far.square()) - 1.9 * torch.log(-far)",
     ),
     Fault(
+        "search/log_nei.py",
+        "the slope takes the deviation for fixed",
+        "        by_variance = 0.5 * share * (1.0 - (t * u).sum(-1)) / variance",
+        "        by_variance = 0.5 * share / variance",
+    ),
+    Fault(
         "search/cube.py",
         "local searches are skipped",
-        "        points = torch.cat([refined, points])\n        values = torch.cat([found * spread + top, values])",
-        "        points = torch.cat([points, refined])\n        values = torch.cat([values, found * spread - top.abs() - 1e9])",
+        "        points, values = torch.cat([refined, points]), torch.cat([found, values])\n",
+        "        values = values + 0.0 * found.max()\n",
     ),
     Fault(
         "search/valid_points.py",

@@ -13,15 +13,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from scaml import MetaData, ScaMLGP, SettingError, Task, suggest
+from scaml import MetaData, ScaML, ScaMLGP, SettingError, Task, suggest
 from scaml.bench.families import FAMILIES
 from scaml.common.parallel import one_thread
+from scaml.gp.kernels import KernelName
 from scaml.search import log_nei as improvement
 from scaml.search.cube import evaluate, maximize_on_cube
-from scaml.search.log_nei import NoisyExpectedImprovement, log_mean_improvement
+from scaml.search.log_nei import (
+    NoisyExpectedImprovement,
+    log_mean_improvement,
+    log_mean_improvement_and_slope,
+)
 from scaml.search.ucb import UpperConfidenceBound
 from tests.brute_force import climb, mean_improvement
 from tests.cases import ONE_MODEL, meta_data, pair, query, task_of
+from tests.gp.cases import mixed_tasks
 
 META, TABLE = meta_data((9, 8, 7), 2), query(60, 2)
 mpmath.mp.dps = 60
@@ -141,6 +147,55 @@ def test_gradient_is_that_of_finite_differences() -> None:
     function = NoisyExpectedImprovement(pair("se", (9, 8), 5, 2, 0).model)
     X = TABLE[at(TABLE, function).argsort(descending=True)[:8]].unsqueeze(-2).requires_grad_()
     assert torch.autograd.gradcheck(function, X, eps=1e-6, atol=1e-3, rtol=1e-4)
+
+
+@pytest.mark.parametrize("level", [0.0, 0.8])
+@pytest.mark.parametrize("n_t", [1, 6])
+@pytest.mark.parametrize("kernel", ["se", "matern52"])
+def test_the_slope_in_closed_form(kernel: KernelName, n_t: int, level: float) -> None:
+    """Against autograd through the general posterior of the fantasies, and central differences."""
+    function = NoisyExpectedImprovement(pair(kernel, (9, 8), n_t, 2, 0, level=level).model)
+    assert function.has_slope
+    X = TABLE.clone().requires_grad_()
+    value, slope = function.value_and_slope(TABLE)
+    posterior = function.model.posterior(X[:, None, None])  # n x S x 1 x 1
+    mean, variance = posterior.mean.flatten(1), posterior.variance[:, 0].flatten()
+    expected = function.of_moments(mean, variance)
+    (wanted,) = torch.autograd.grad(expected.sum(), X)
+    hopeful = expected > expected.max() - 30.0
+    assert hopeful.sum() > 5
+    torch.testing.assert_close(value[hopeful], expected[hopeful], rtol=1e-6, atol=1e-6)
+    torch.testing.assert_close(slope[hopeful], wanted[hopeful], rtol=1e-4, atol=1e-4)
+    step = 1e-6 * torch.eye(2, dtype=torch.float64)
+    for column, shift in enumerate(step):
+        difference = (at(TABLE + shift, function) - at(TABLE - shift, function)) / 2e-6
+        near = value > value.max() - 10.0
+        torch.testing.assert_close(slope[near, column], difference[near], rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("kernel", ["se", "matern52"])
+def test_the_slope_of_an_average(kernel: KernelName) -> None:
+    """Members with tasks of weight 0, and past tasks with columns of their own."""
+    prior = ScaML(kernel=kernel, weights="explained").meta_fit(MetaData(mixed_tasks(7)))
+    function = NoisyExpectedImprovement(prior.condition(task_of(5, 2)))
+    assert function.has_slope
+    X = TABLE[:20]
+    value, slope = function.value_and_slope(X)
+    torch.testing.assert_close(value, at(X, function), rtol=1e-12, atol=1e-12)
+    for column, shift in enumerate(1e-6 * torch.eye(2, dtype=torch.float64)):
+        difference = (at(X + shift, function) - at(X - shift, function)) / 2e-6
+        near = value > value.max() - 10.0
+        torch.testing.assert_close(slope[near, column], difference[near], rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("far", [0.0, -6.0, -50.0, -1e4])
+def test_slopes_of_the_logarithm_are_those_of_autograd(far: float) -> None:
+    u = (far + 3.0 * query(7, 5) - 1.0).requires_grad_()
+    expected = log_mean_improvement(u)
+    (wanted,) = torch.autograd.grad(expected.sum(), u)
+    value, slope = log_mean_improvement_and_slope(u.detach())
+    torch.testing.assert_close(value, expected.detach(), rtol=1e-12, atol=1e-12)
+    torch.testing.assert_close(slope, wanted, rtol=1e-6, atol=1e-12)
 
 
 # Units, data, and what is refused.

@@ -12,24 +12,25 @@ from botorch.acquisition import UpperConfidenceBound as BoTorchUCB
 from scaml import suggest
 from scaml.ask import choose_new
 from scaml.search.log_nei import NoisyExpectedImprovement
-from scaml.search.protocols import Explores, HasBestPoints, OfMoments
+from scaml.search.protocols import Explores, HasBestPoints, OfMoments, Sloped
 from scaml.search.ucb import UpperConfidenceBound
 from tests.cases import ONE_MODEL, meta_data, pair, query, task_of
 
+PROTOCOLS = (OfMoments, Explores, HasBestPoints, Sloped)
 MODEL = pair("se", (6, 9), 4, d=2, seed=1).model
 
 
 @pytest.mark.parametrize(
     ("function", "expected"),
     [
-        (UpperConfidenceBound(MODEL), {OfMoments, Explores}),
-        (NoisyExpectedImprovement(MODEL), {OfMoments, Explores, HasBestPoints}),
+        (UpperConfidenceBound(MODEL), {OfMoments, Explores, Sloped}),
+        (NoisyExpectedImprovement(MODEL), {OfMoments, Explores, HasBestPoints, Sloped}),
         (BoTorchUCB(MODEL, beta=9.0), set()),
     ],
     ids=["UCB", "log-NEI", "BoTorch's UCB"],
 )
 def test_who_has_what(function: AcquisitionFunction, expected: set[type]) -> None:
-    assert {p for p in (OfMoments, Explores, HasBestPoints) if isinstance(function, p)} == expected
+    assert {p for p in PROTOCOLS if isinstance(function, p)} == expected
 
 
 def test_a_foreign_function_is_maximized_on_a_table_as_well() -> None:

@@ -8,6 +8,7 @@ from botorch.acquisition import UpperConfidenceBound as BoTorchUCB
 from botorch.acquisition.objective import ScalarizedPosteriorTransform
 
 from scaml import ScaML, Task
+from scaml.model.weight_priors import WeightsName
 from scaml.search.ucb import UpperConfidenceBound
 from tests.cases import meta_data, pair, query, task_of
 
@@ -45,10 +46,35 @@ def test_values_from_moments_are_those_at_points() -> None:
     assert function.exploration == pytest.approx(0.7)
 
 
+@pytest.mark.parametrize("weights", ["shared", "explained"])
+@pytest.mark.parametrize("sqrt_beta", [0.0, 0.7])
+@pytest.mark.parametrize("n_t", [0, 5])
+def test_the_slope_in_closed_form(n_t: int, sqrt_beta: float, weights: WeightsName) -> None:
+    """Against autograd through each member's general posterior, and central differences."""
+    prior = ScaML(weights=weights).meta_fit(meta_data((10, 14, 8), 2))
+    function = UpperConfidenceBound(prior.condition(task_of(n_t, 2)), sqrt_beta=sqrt_beta)
+    assert function.has_slope
+    X = query(9, 2).requires_grad_()
+    members = getattr(function.model, "members", [function.model])
+    p = getattr(function.model, "probability", torch.ones(1).double())
+    each = [member.posterior(X) for member in members]
+    value = [(one.mean + sqrt_beta * one.variance.sqrt()).flatten() for one in each]
+    expected = p @ torch.stack(value)
+    (wanted,) = torch.autograd.grad(expected.sum(), X)
+    found, slope = function.value_and_slope(X.detach())
+    torch.testing.assert_close(found, expected.detach(), rtol=1e-8, atol=1e-8)
+    torch.testing.assert_close(slope, wanted, rtol=1e-5, atol=1e-6)
+    with torch.no_grad():
+        for column, shift in enumerate(1e-5 * torch.eye(2, dtype=torch.float64)):
+            up, down = (function((X + sign * shift).unsqueeze(-2)) for sign in (1.0, -1.0))
+            torch.testing.assert_close(slope[:, column], (up - down) / 2e-5, rtol=1e-4, atol=1e-4)
+
+
 def test_moments_are_not_enough_for_a_transform_or_a_batch_of_fantasies() -> None:
     model, X = pair("se", (6, 9), 4, d=2, seed=1).model, query(3, 2)
     function = UpperConfidenceBound(model)
     function.posterior_transform = ScalarizedPosteriorTransform(torch.tensor([-1.0]).double())
     assert not function.by_moments
+    assert not function.has_slope
     fantasies = model.condition_on_observations(X[:1], torch.zeros(4, 1, 1).double())
     assert not UpperConfidenceBound(fantasies).by_moments

@@ -4,9 +4,10 @@ With $(x^2, x, 1)$ as the features of a point, squared scaled distances are one 
 
 $$\sum_d (x_d - z_d)^2 / \ell_d^2 = (x^2, x, 1) \cdot (\ell^{-2}, -2 z \ell^{-2}, |z / \ell|^2).$$
 
-The kernels' own factor is in it, too: the product is E, with $R = e^E$ (SE, $E = -r^2 / 2$), or
-$R = (1 + t + t^2 / 3) e^{-t}$ with $E = t^2 = 5 r^2$ (Matérn), where $dR / dE = -(1 + t) e^{-t} / 6$. From
-derivatives $q = \bar R\, dR / dE$, the same factor leads back: $\bar x = 2 x\, (q\, \ell^{-2}) - q\, (2 z \ell^{-2})$.
+The kernels' own factor is in it, too. So the product is E, with $R = e^E$ and $E = -r^2 / 2$ (SE), or
+$R = (1 + t + t^2 / 3) e^{-t}$ and $E = t^2 = 5 r^2$ (Matérn), where $dR / dE = -(1 + t) e^{-t} / 6$.
+From derivatives $q = \bar R\, dR / dE$ the same factor leads back:
+$\bar x = 2 x \cdot (q\, \ell^{-2}) - q\, (2 z \ell^{-2})$.
 """
 
 from __future__ import annotations

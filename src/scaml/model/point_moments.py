@@ -76,9 +76,7 @@ class PointMoments:
     scale: Tensor  # E x 1
 
     @classmethod
-    def of(
-        cls, past: PastAtPoints, weights: Tensor, members: Sequence[ScaMLGP]
-    ) -> PointMoments:
+    def of(cls, past: PastAtPoints, weights: Tensor, members: Sequence[ScaMLGP]) -> PointMoments:
         """From models of the same X_t, `n x d`, and their weights of the past tasks, `E x M`."""
         inverse = torch.stack([member.lengthscale.reciprocal() for member in members])
         X = members[0].observed.X.expand(len(members), -1, -1)
@@ -103,7 +101,7 @@ class PointMoments:
     def standardized(self, X: Tensor) -> tuple[Tensor, Tensor]:
         """The same before units."""
         if torch.is_grad_enabled() and X.requires_grad:
-            moments: tuple[Tensor, Tensor] = _Differentiable.apply(X, self)
+            moments: tuple[Tensor, Tensor] = _Differentiable.apply(X, self)  # type: ignore[no-untyped-call]
             return moments
         with torch.no_grad():
             mean, variance, _ = self._given(self.past(X, self.weights), X)
@@ -179,12 +177,12 @@ class _Differentiable(torch.autograd.Function):
         return mean, variance
 
     @staticmethod
-    @torch.autograd.function.once_differentiable  # type: ignore[untyped-decorator]
+    @torch.autograd.function.once_differentiable
     def backward(ctx: Any, by_mean: Tensor, by_variance: Tensor) -> tuple[Tensor, None]:
         return ctx.back(by_mean, by_variance), None
 
 
-def _observed(members: Sequence[ScaMLGP]) -> dict[str, Tensor]:
+def _observed(members: Sequence[ScaMLGP]) -> dict[str, Any]:
     """What depends on the values at X_t and on their noise."""
     given = [member.observed for member in members]
     return {

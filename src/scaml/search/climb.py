@@ -1,12 +1,12 @@
 r"""Local maxima of a smooth function on the unit cube, from all starts in lock step.
 
-Every start has a dense quasi-Newton model: B, the Hessian of the negative function, by BFGS. Coordinates
-at a bound with a slope that points outward are held. The others take the step $-B_{FF}^{-1} g_F$, clipped
-to the cube, and halved or so where the function does not rise enough. All starts are evaluated together
-and leave the batch when they are done. Each keeps its own model, so that batches differ only by rounding.
+Every start has a dense quasi-Newton model: B, the Hessian of the negative function, by BFGS.
+Coordinates at a bound with a slope that points outward are held. The others take the step
+$-B_{FF}^{-1} g_F$, clipped to the cube, and shortened where the function does not rise enough. All
+starts are evaluated together, and leave the batch when they are done.
 
-A start also stops if it can no longer catch up with the best one: if its quadratic model and its latest
-progress promise much less than what it lacks. It stops, too, where it meets a better one.
+A start also stops if it can no longer catch up with the best one: if its latest progress and its
+quadratic model promise much less than what it lacks. It stops, too, where it meets a better one.
 """
 
 from __future__ import annotations
@@ -106,9 +106,7 @@ def _first(x: Floats, value: Floats, slope: Floats) -> _Running:
     return run
 
 
-def _advance(
-    run: _Running, x: Floats, value: Floats, slope: Floats, tolerance: float
-) -> Flags:
+def _advance(run: _Running, x: Floats, value: Floats, slope: Floats, tolerance: float) -> Flags:
     """Take the steps that are good enough, shorten the others; which starts are done."""
     s, y = x - run.x, slope - run.slope
     promised = (run.slope * s).sum(-1)
@@ -128,7 +126,8 @@ def _advance(
     solved = good & (gain <= tolerance) & (_promise(run) <= tolerance)
     short = (run.share * np.abs(run.step).max(-1) < _SHORTEST_STEP) | (run.share < _LEAST_SHARE)
     stuck = ~good & short
-    return solved | stuck | (run.step == 0.0).all(-1)
+    done: Flags = solved | stuck | (run.step == 0.0).all(-1)
+    return done
 
 
 def _learn(run: _Running, s: Floats, y: Floats, good: Flags) -> None:
@@ -174,4 +173,5 @@ def _beaten(run: _Running, points: Floats, values: Floats) -> Flags:
     hopeless = hope < run.value - best
     distance = np.abs(run.x[:, None] - points[None]).max(-1)
     better = (values[None] < run.value[:, None]) & (distance < _MET)
-    return hopeless | better.any(-1)
+    beaten: Flags = hopeless | better.any(-1)
+    return beaten

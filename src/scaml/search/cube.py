@@ -36,7 +36,8 @@ RESTARTS = 20
 # Raw points miss the narrow peaks that expected improvement has beside the best data.
 _WIDTHS = (0.003, 0.01, 0.03, 0.1)
 _AROUND = 32  # points of each width
-_STARTS = 12  # of the ascent; measured: 6 missed the best maximum of one model in 120
+_STARTS = 12  # of the ascent, apart from those beside the best data
+_MORE, _CLOSE = 16, 0.005  # further starts beside the best data, and how far they are apart
 # Where a maximum need not be the highest, nor exact.
 _FEW, _ROUGH = 4, 1e5  # starts; tolerances, over the usual ones
 _APART = 0.05  # starts are at least this far apart, in units of the cube's diagonal
@@ -96,15 +97,18 @@ def maximize_on_cube(
     else:
         shuffled = torch.randperm(len(kept[0]), generator=generator)  # all are equal where it is flat
         raw, values = kept[0][shuffled], kept[1][shuffled]
-    points = raw
+    points, more = raw, raw[:0]
     if around is not None:
         near = beside(around, generator)
-        points, values = torch.cat([raw, near]), torch.cat([values, evaluate(acquisition, near)])
+        found = evaluate(acquisition, near)
+        points, values = torch.cat([raw, near]), torch.cat([values, found])
+        # Of the peaks beside the best data, several can be close together.
+        more = apart(near[found.argsort(descending=True, stable=True)], _MORE, _CLOSE)
     order = values.argsort(descending=True, stable=True)
     points, values = points[order], values[order]
     spread = float(scale(acquisition, values))
     if spread > 0:
-        starts = apart(points, _FEW if rough else _STARTS)
+        starts = torch.cat([apart(points, _FEW if rough else _STARTS), more])
         refined, found = ascend(acquisition, starts, unit=spread * _ROUGH if rough else spread)
         points, values = torch.cat([refined, points]), torch.cat([found, values])
         points = points[values.argsort(descending=True, stable=True)]
@@ -146,9 +150,9 @@ def without_warnings() -> Iterator[None]:
             warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
 
 
-def apart(points: Tensor, most: int = _STARTS) -> Tensor:
+def apart(points: Tensor, most: int = _STARTS, reach: float = _APART) -> Tensor:
     """The first points, at most so many, sorted best first, that are no neighbours of a better one."""
-    reach = _APART * points.shape[-1] ** 0.5
+    reach = reach * points.shape[-1] ** 0.5
     left = torch.ones(len(points), dtype=torch.bool)
     chosen: list[int] = []
     while len(chosen) < most and left.any():
@@ -174,8 +178,9 @@ def ascend(
     """
     if unit is None:
         unit = float(scale(function, evaluate(function, starts))) or 1.0
-    if isinstance(function, Sloped) and function.has_slope:
-        points, values = climb(partial(_in_unit, function, unit), starts, fixed=fixed)
+    asked: object = function
+    if isinstance(asked, Sloped) and asked.has_slope:
+        points, values = climb(partial(_in_unit, asked, unit), starts, fixed=fixed)
     else:
         points, values = _ascend_by_autograd(function, starts, fixed, unit)
     return points, unit * values

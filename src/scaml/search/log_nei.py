@@ -110,7 +110,8 @@ class NoisyExpectedImprovement(AnalyticAcquisitionFunction):
 def _nodes(n: int, draws: int) -> Tensor:
     """Standard normal nodes, `draws x n`."""
     with torch.inference_mode(False):  # they outlive the caller's inference mode
-        return draw_sobol_normal_samples(n, draws, dtype=torch.float64, seed=_SEED)
+        nodes: Tensor = draw_sobol_normal_samples(n, draws, dtype=torch.float64, seed=_SEED)
+    return nodes
 
 
 def log_mean_improvement(u: Tensor) -> Tensor:
