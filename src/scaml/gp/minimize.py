@@ -44,7 +44,7 @@ _FIRST_STEP = 1.0
 _SHORTEST_STEP = 1e-8
 _AT_BOUND = 1e-6  # a variable this close to a bound, and pushed towards it, is put on the bound
 _RECENT = 3  # steps over which progress is measured; no problem stops early before them
-_CATCH_UP = 3.0  # a problem can still catch up if this many predicted decreases ...
+_CATCH_UP = 5.0  # a problem can still catch up if this many predicted decreases ...
 _SLOW_CATCH_UP = 1.0  # ... plus this many times its recent progress reach the leader
 
 
