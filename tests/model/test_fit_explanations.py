@@ -52,7 +52,7 @@ def test_what_is_fitted_has_its_own_evidence_and_the_rest_an_estimate() -> None:
     assert told is not None
     scaling, _ = prior.prepare(task)
     found = explain_task(prior.task_gps, told, task, scaling)
-    every = fit_explanations._problem(prior.task_gps, told, task, scaling)
+    every = fit_explanations._problem(prior.task_gps, told, task, scaling, prior.rows)
     # All explanations fitted, none screened: the fitted ones must keep their ratios.
     evidence = log_evidence(every, fit_explanations._minima(every, 1e-9))
     chosen = fit_explanations._chosen(told, fit_explanations._screened(every, told) + told.log_prior)
@@ -67,7 +67,9 @@ def test_screening_finds_the_best_single_task() -> None:
         prior, task = data("shifted", 12, seed)
         told = prior.explanations
         assert told is not None
-        every = fit_explanations._problem(prior.task_gps, told, task, prior.prepare(task)[0])
+        every = fit_explanations._problem(
+            prior.task_gps, told, task, prior.prepare(task)[0], prior.rows
+        )
         exact = log_evidence(every, fit_explanations._minima(every, 1e-9)) + told.log_prior
         chosen = fit_explanations._chosen(
             told, fit_explanations._screened(every, told) + told.log_prior
@@ -91,7 +93,7 @@ def test_what_is_not_fitted_counts_for_the_past_as_a_whole() -> None:
     assert told is not None
     scaling, _ = prior.prepare(task)
     found = explain_task(prior.task_gps, told, task, scaling)
-    every = fit_explanations._problem(prior.task_gps, told, task, scaling)
+    every = fit_explanations._problem(prior.task_gps, told, task, scaling, prior.rows)
     chosen = fit_explanations._chosen(told, fit_explanations._screened(every, told) + told.log_prior)
     member = fit_explanations._with_the_rest(found.log_probability, chosen, told).exp()
     p = found.log_probability.exp()
@@ -106,7 +108,7 @@ def test_tolerances_of_the_fits_hardly_change_the_evidence() -> None:
     prior, task = data("shifted", 10)
     told = prior.explanations
     assert told is not None
-    every = fit_explanations._problem(prior.task_gps, told, task, prior.prepare(task)[0])
+    every = fit_explanations._problem(prior.task_gps, told, task, prior.prepare(task)[0], prior.rows)
     fine, coarse = (
         log_evidence(every, fit_explanations._minima(every, tolerance)) for tolerance in (1e-9, 1e-6)
     )

@@ -139,6 +139,18 @@ FAULTS: tuple[Fault, ...] = (
         "    count = residual.shape[-1]",
     ),
     Fault(
+        "gp/packed_likelihood.py",
+        "the slope by the noise is off by 1 %",
+        "        slope[:, -1] = 0.5 * noise",
+        "        slope[:, -1] = 0.505 * noise",
+    ),
+    Fault(
+        "gp/packed_likelihood.py",
+        "the level does not pay for itself",
+        "0.5 * np.log1p(level * t)",
+        "0.0 * np.log1p(level * t)",
+    ),
+    Fault(
         "gp/linalg.py",
         "half the log determinant is the whole",
         "    return L.diagonal(dim1=-2, dim2=-1).log().sum(-1)",
@@ -312,6 +324,18 @@ FAULTS: tuple[Fault, ...] = (
         "a mirrored past is not searched for",
         "    may_be = priors.weights.mirrored > 0 and priors.level > 0",
         "    may_be = False",
+    ),
+    Fault(
+        "model/packed_posterior.py",
+        "a mirrored past has the slope of the past as it is",
+        "            by_mean *= sign[:, None]",
+        "            by_mean *= 1.0",
+    ),
+    Fault(
+        "model/past_at_rows.py",
+        "a row is taken from what another task left",
+        "        same = (kept.X[:both] == X[:both]).all(-1)",
+        "        same = (kept.X[:both] == kept.X[:both]).all(-1)",
     ),
     Fault(
         "model/weight_priors.py",

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -31,7 +32,11 @@ STARTS = 6  # a default start and 5 random draws from the priors
 # only, and so does every bit of its result.
 _SIZE_STEP = 8
 _TASKS_PER_BATCH = 64
-_SAME_BASIN = 0.3  # in log units
+_SAME_BASIN = 0.5  # in log units
+_TOLERANCE = 1e-8  # of the density per observation
+# Rough curvatures per observation by log ℓ, log o and log σ², on which the first steps are based.
+# Measured on Branin and Hartmann 6, with both kernels: a fifth fewer evaluations.
+_CURVATURE = (0.3, 0.1, 0.05)
 # Entries of the n x n tensors that are evaluated at once: larger tensors leave the CPU cache.
 _CACHED_ENTRIES = 2**18
 
@@ -173,6 +178,8 @@ def _search(
     default = scouts[scouted.view(tasks, -1).nan_to_num(torch.inf).argmin(-1)]
     starts = torch.cat([default.unsqueeze(1), draws.expand(tasks, -1, -1)], dim=1)
     task = every.repeat_interleave(STARTS)
+    by_ell, by_outputscale, by_noise = _CURVATURE
+    curvature = np.array([by_ell] * d + [by_outputscale, by_noise])
     best = minimize(
         lambda theta, problem: value_and_slope(theta, task[problem]),
         starts.flatten(0, 1),
@@ -180,6 +187,8 @@ def _search(
         upper,
         task,
         same_basin=_SAME_BASIN,
+        tolerance=_TOLERANCE,
+        metric=lambda theta, free, problem: lambda slope: slope / curvature,
     )
     return Fit(best.x, best.value, starts, best.evaluations)
 

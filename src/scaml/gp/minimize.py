@@ -39,12 +39,12 @@ _MEMORY = 10  # pairs that the quasi-Newton model remembers, at most two per var
 _MOST_ROUNDS = 300  # evaluations per problem
 _ARMIJO = 1e-4
 _LONGEST_STEP = 8.0
-_LONGEST_IN_METRIC = 2.0  # measured on fits of θ_t, in their logarithms
+_LONGEST_IN_METRIC = 2.0  # measured on fits of GPs, in their logarithms
 _FIRST_STEP = 1.0
 _SHORTEST_STEP = 1e-8
 _AT_BOUND = 1e-6  # a variable this close to a bound, and pushed towards it, is put on the bound
-_RECENT = 4  # steps over which progress is measured; no problem stops early before them
-_CATCH_UP = 10.0  # a problem can still catch up if this many predicted decreases ...
+_RECENT = 3  # steps over which progress is measured; no problem stops early before them
+_CATCH_UP = 5.0  # a problem can still catch up if this many predicted decreases ...
 _SLOW_CATCH_UP = 1.0  # ... plus this many times its recent progress reach the leader
 
 

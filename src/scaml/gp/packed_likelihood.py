@@ -48,12 +48,11 @@ class PackedEvaluation(NamedTuple):
 
     def along(self, z: Floats) -> Floats:
         """α^T z, `batch`, without the cancellation of a large mean of z where the level is unknown."""
-        if self.total is None:
-            found: Floats = (self.alpha * z).sum(-1)
-            return found
-        mean = z.mean(-1)
-        along: Floats = (self.alpha * (z - mean[..., None])).sum(-1)
-        return along + mean * self.total
+        mean = 0.0 if self.total is None else z.sum(-1, keepdims=True) / z.shape[-1]
+        along: Floats = (self.alpha * (z - mean)).sum(-1)
+        if self.total is not None:
+            along += np.reshape(mean, np.shape(mean)[:-1]) * self.total
+        return along
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,8 +208,6 @@ def _lower(n: int) -> Places:
 @lru_cache(maxsize=32)
 def _both(n: int) -> Places:
     """The place of each entry of a flat `n x n` symmetric matrix in the packed one."""
-    high, low = (
-        np.maximum.outer(np.arange(n), np.arange(n)),
-        np.minimum.outer(np.arange(n), np.arange(n)),
-    )
-    return (high * (high + 1) // 2 + low).ravel()
+    i, j = np.indices((n, n))
+    places: Places = np.where(i >= j, i * (i + 1) // 2 + j, j * (j + 1) // 2 + i).ravel()
+    return places

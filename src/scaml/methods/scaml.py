@@ -185,13 +185,13 @@ class ScaMLPrior(ModularPrior):
         self.check_task(task)
         with one_thread():
             scaling, _ = self.prepare(task)
-            found = explain_task(self.task_gps, self.explanations, task, scaling)
+            found = explain_task(self.task_gps, self.explanations, task, scaling, self.rows)
         return found.verdict(self.explanations, self.names, task.n, acted_on=self.averages)
 
     def _average(self, task: Task, scaling: Scaling) -> AverageGP:
         """The average over the explanations that are probable enough to matter."""
         assert self.explanations is not None
-        found = explain_task(self.task_gps, self.explanations, task, scaling)
+        found = explain_task(self.task_gps, self.explanations, task, scaling, self.rows)
         past = PastAtData.of(self.task_gps, task.X)
         members = [
             ScaMLGP(self.task_gps, task, Units(scaling.offset, factor * scaling.scale), theta, past)

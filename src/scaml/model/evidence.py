@@ -18,16 +18,24 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from scaml.gp.hyperpriors import KernelPriors
 from scaml.gp.kernels import KernelName
-from scaml.gp.likelihood import negative_log_likelihood, value_alone
+from scaml.gp.likelihood import value_alone
+from scaml.gp.packed_likelihood import PackedLikelihood, packed
 
 __all__ = ["Problem", "log_evidence"]
 
+Floats = NDArray[np.float64]
+
+# Rough curvatures of the likelihood per observation, as in `packed_posterior`.
+_BY_LENGTHSCALE, _BY_OUTPUTSCALE, _BY_NOISE, _BY_MEAN = 0.1, 0.3, 0.1, 3.0
 _STEP = 1e-4
 _LEAST_CURVATURE = 0.1  # of a direction of ξ: its prior alone has 1
 _AT_BOUND = 1e-6
@@ -84,27 +92,35 @@ class Problem:
             xi: The points.
             which: The explanations that they belong to, `batch`.
         """
-        x = self.natural(xi, which)
-        c, s = x[:, 0], x[:, 1]
-        z, level, residual, covariance = self._parts(c, s, which)
-        found = negative_log_likelihood(
-            self.kernel,
-            x[:, 2:],
-            self.X.expand(len(x), -1, -1),
-            residual,
-            covariance=covariance,
-            level=level,
-        )
-        n = len(self.z)
-        by_c = c * (found.inner * self.covariance[which]).sum((-2, -1)) - (
-            found.alpha * self.mean[which]
-        ).sum(-1)
-        by_s = n - found.along(z)
-        if found.level is not None:
-            by_s = by_s - 2.0 * found.level.slope
-        slope = torch.cat([by_c.unsqueeze(-1), by_s.unsqueeze(-1), found.slope], dim=-1)
-        value = found.value + n * s + 0.5 * xi.square().sum(-1)
-        return value, self.spread[which] * slope + xi
+        likelihood, covariance, mean = self._packed
+        rows, at, z = which.numpy(), self.natural(xi, which).numpy(), self.z.numpy()
+        c, s, C, a = at[:, 0], at[:, 1], covariance[rows], mean[rows]
+        shrink, n = np.exp(-s), len(z)
+        z, level = shrink[:, None] * z, self.level * np.square(shrink) if self.level else None
+        found = likelihood(at[:, 2:], z - c[:, None] * a, np.square(c)[:, None] * C, level)
+        slope = np.empty_like(at)
+        slope[:, 0] = 2.0 * c * (found.half * C).sum(-1) - (found.alpha * a).sum(-1)
+        slope[:, 1] = n - found.along(z)
+        if found.by_level is not None:
+            slope[:, 1] -= 2.0 * found.by_level
+        slope[:, 2:] = found.slope
+        value = torch.from_numpy(found.value + n * s) + 0.5 * xi.square().sum(-1)
+        return value, self.spread[which] * torch.from_numpy(slope) + xi
+
+    @cached_property
+    def _packed(self) -> tuple[PackedLikelihood, Floats, Floats]:
+        """The likelihood of the data, C_e, `E x P`, and a_e, `E x n`."""
+        likelihood = PackedLikelihood.at(self.kernel, self.X)
+        return likelihood, packed(self.covariance), self.mean.numpy()
+
+    def curvature(self) -> Floats:
+        """Rough second derivatives of f, `E x (d + 4)`, from which a search starts."""
+        n, d = len(self.z), self.X.shape[-1]
+        rough = np.array([0.0, 2.0] + [_BY_LENGTHSCALE] * d + [_BY_OUTPUTSCALE, _BY_NOISE])
+        of_data = np.repeat(n * rough[None], len(self.mean), axis=0)
+        of_data[:, 0] = _BY_MEAN * np.square(self.mean.numpy()).sum(-1)
+        found: Floats = 1.0 + np.square(self.spread.numpy()) * of_data
+        return found
 
     def value(self, xi: Tensor, which: Tensor) -> Tensor:
         """f alone, in a third of the time."""

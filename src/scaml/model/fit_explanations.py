@@ -8,19 +8,22 @@ probabilities. The cost of a fit does not depend on M.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from scaml.errors import FitError
-from scaml.gp.minimize import minimize
+from scaml.gp.minimize import Flags, Floats, Places, minimize
+from scaml.gp.packed_likelihood import product, unpacked
 from scaml.gp.task_gps import TaskGPs
 from scaml.model.evidence import Problem, log_evidence
 from scaml.model.explanations import Explanations
 from scaml.model.hyperparameters import Hyperparameters
 from scaml.model.normalization import Scaling
+from scaml.model.past_at_rows import PastAtRows
 from scaml.model.screening import data_scale, screen
 from scaml.model.verdict import ProbableExplanation, Verdict
 from scaml.tasks.task import Task
@@ -72,14 +75,20 @@ class Explained:
         return Verdict(tuple(told), matters, mirrored, observations, acted_on)
 
 
-def explain_task(tasks: TaskGPs, explanations: Explanations, task: Task, scaling: Scaling) -> Explained:
+def explain_task(
+    tasks: TaskGPs,
+    explanations: Explanations,
+    task: Task,
+    scaling: Scaling,
+    past: PastAtRows | None = None,
+) -> Explained:
     """Fit the explanations that matter to the task's data.
 
     Without data, no single task stands out, and the members are the past as a whole, the groups and
     none.
     """
     prior = explanations.log_prior
-    every = _problem(tasks, explanations, task, scaling)
+    every = _problem(tasks, explanations, task, scaling, past or PastAtRows())
     if not task.n:
         chosen = _first(explanations)
         found, xi = prior, torch.zeros(len(explanations), every.center.shape[-1], dtype=torch.float64)
@@ -135,10 +144,12 @@ def _chosen(explanations: Explanations, score: Tensor) -> list[int]:
     return sorted(chosen)
 
 
-def _problem(tasks: TaskGPs, explanations: Explanations, task: Task, scaling: Scaling) -> Problem:
+def _problem(
+    tasks: TaskGPs, explanations: Explanations, task: Task, scaling: Scaling, past: PastAtRows
+) -> Problem:
     """All explanations of the task."""
-    mean, covariance = tasks.posterior(task.X)
-    v = explanations.directions
+    mean, covariance = past.at(tasks, task.X)
+    v = explanations.directions.numpy()
     E, n, d = len(explanations), task.n, task.d
     one = torch.ones(E, 1, dtype=torch.float64)
     lengthscale, noise = explanations.lengthscale, explanations.noise
@@ -160,8 +171,8 @@ def _problem(tasks: TaskGPs, explanations: Explanations, task: Task, scaling: Sc
         tasks.kernel,
         task.X,
         (task.y - scaling.offset) / scaling.scale,
-        v @ mean,
-        (v.square() @ covariance.flatten(1)).view(E, n, n),
+        torch.from_numpy(product(v, mean.T)),
+        torch.from_numpy(unpacked(product(np.square(v), covariance.T), n)),
         torch.cat(center, -1),
         torch.cat(spread, -1),
         float(scaling.level),
@@ -203,12 +214,27 @@ def _minima(problem: Problem, tolerance: float, *, starts: int = 2) -> Tensor:
     x0 = torch.cat(list(first))
     low, high = lower[which], upper[which]
 
+    n, curvature = len(problem.z), problem.curvature()
+
     def objective(x: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
         value, slope = problem(x, which[rows])
-        return value / len(problem.z), slope / len(problem.z)
+        return value / n, slope / n
+
+    def metric(x: Floats, free: Flags, rows: Places) -> Callable[[Floats], Floats]:
+        bends = curvature[which.numpy()[rows]] / n
+        return lambda v: v / bends
 
     with torch.inference_mode():
-        best = minimize(objective, x0, low, high, which, same_basin=_SAME_BASIN, tolerance=tolerance)
+        best = minimize(
+            objective,
+            x0,
+            low,
+            high,
+            which,
+            same_basin=_SAME_BASIN,
+            tolerance=tolerance,
+            metric=metric,
+        )
     if not best.value.isfinite().all():
         raise FitError(
             "No start gave a positive definite kernel matrix for the test-task; look for values of "

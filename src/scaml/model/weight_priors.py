@@ -104,9 +104,10 @@ class Independent:
     def evaluate(self, w: Floats, c: Floats | None = None) -> tuple[Floats, Floats, None]:
         del c
         if self.signed:
-            value: Floats = (-0.5 * np.square(w) - 0.5 * math.log(2.0 * math.pi)).sum(-1)
-            return value, -w, None
-        return -w.sum(-1), np.full_like(w, -1.0), None
+            normal: Floats = (-0.5 * np.square(w) - 0.5 * math.log(2.0 * math.pi)).sum(-1)
+            return normal, -w, None
+        value = -w.sum(-1)
+        return value, np.full_like(w, -1.0), None
 
     def curvature(self, w: Floats, c: Floats | None = None) -> tuple[Floats, None, None]:
         del c
