@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 import torch
@@ -147,3 +149,19 @@ def test_names_dimension_subset_and_none() -> None:
     none = TaskGPs.none(2, kernel="se")
     assert len(none) == 0
     assert none.mean(query(3, 2)).shape == (0, 3)
+
+
+def test_a_pickled_copy_derives_everything_anew() -> None:
+    gps = TaskGPs.fit(meta_data((5, 3), 2), kernel="se", seed=0, n_jobs=1)
+    before = pickle.dumps(gps)
+    expected = gps.mean(query(4, 2))
+    assert len(pickle.dumps(gps)) == len(before)
+    assert torch.equal(pickle.loads(before).mean(query(4, 2)), expected)
+
+
+def test_blocks_of_tasks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    gps, X = TaskGPs.fit(meta_data((5, 3, 9), 2), kernel="se", seed=0, n_jobs=1), query(4, 2)
+    mean, variance = gps.mean(X), gps.variance(X)
+    monkeypatch.setattr("scaml.gp.task_gps._CACHED_ENTRIES", 1)
+    torch.testing.assert_close(gps.mean(X), mean, rtol=1e-12, atol=1e-14)
+    torch.testing.assert_close(gps.variance(X), variance, rtol=1e-12, atol=1e-14)

@@ -22,6 +22,7 @@ from scaml.errors import FitError
 from scaml.gp.hyperpriors import META_TASK, KernelPriors
 from scaml.gp.kernels import KernelName
 from scaml.gp.likelihood import negative_log_likelihood, value_alone
+from scaml.gp.linalg import keep_freed_memory
 from scaml.gp.minimize import minimize
 
 __all__ = ["STARTS", "Fit", "FitInput", "fit_gps"]
@@ -145,21 +146,11 @@ def _fit_batch(
             slopes.append((evaluation.slope - priors.slope(rows)) / count.unsqueeze(-1))
         return torch.cat(values), torch.cat(slopes)
 
-    _keep_freed_memory()
+    keep_freed_memory()
     with torch.inference_mode():
         fit = _search(value, value_and_slope, tasks, priors, draws)
     # Tensors made in inference mode cannot be used with autograd later; their copies can.
     return Fit(fit.theta.clone(), fit.value.clone(), fit.starts.clone(), fit.evaluations)
-
-
-def _keep_freed_memory() -> None:
-    """Make the C library keep the memory that one evaluation frees for the next one.
-
-    glibc returns large blocks to the system at once, and the next use faults their pages in again: a
-    fifth of the time at 128 points. It stops doing so after a larger block was freed. So this function
-    allocates and frees one, without writing to it.
-    """
-    torch.empty(2**22 - 2**12, dtype=torch.float64)
 
 
 def _search(

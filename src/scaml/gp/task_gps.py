@@ -145,6 +145,10 @@ class TaskGPs:
     def __len__(self) -> int:
         return len(self.names)
 
+    def __getstate__(self) -> dict[str, object]:
+        """The fields alone: what was derived from them is derived anew."""
+        return {f.name: getattr(self, f.name) for f in fields(self)}
+
     def subset(self, chosen: Sequence[int]) -> TaskGPs:
         """The GPs of some of the tasks, in the given order."""
         index = torch.as_tensor(chosen, dtype=torch.long)

@@ -27,6 +27,7 @@ from torch import Tensor
 from scaml.errors import FitError
 from scaml.gp.kernels import KernelName
 from scaml.gp.likelihood import negative_log_likelihood
+from scaml.gp.linalg import keep_freed_memory
 from scaml.gp.map_fit import STARTS
 from scaml.gp.minimize import Flags, Floats, Places, minimize
 from scaml.gp.packed_likelihood import packed, unpacked
@@ -164,6 +165,7 @@ def most_probable(
         multiplied = density.metric(x, free)
         return lambda v: n * multiplied(v)
 
+    keep_freed_memory()
     with torch.inference_mode():
         best = minimize(
             objective, starts, lower, upper, mirrored, same_basin=_SAME_BASIN, metric=metric
