@@ -41,9 +41,9 @@ def verdict_of(p: list[float], observations: int = 5) -> Verdict:
     one = torch.ones(7, dtype=torch.float64)
     scale = LogScale(one[0], one[0])
     directions = torch.tensor(DIRECTIONS, dtype=torch.float64)
-    told = Explanations(ITEMS, directions, one, one, one, one, one, scale, scale)
+    told = Explanations(ITEMS, directions, one, one, one, one, one, scale, scale, "strangers")
     log_p = torch.tensor(p, dtype=torch.float64).log()
-    return Explained(log_p, log_p, [], []).verdict(told, NAMES, observations)
+    return Explained(log_p, log_p, [], []).verdict(told, NAMES, observations, acted_on=True)
 
 
 @given(st.lists(st.floats(0.01, 1.0), min_size=7, max_size=7))
