@@ -13,12 +13,13 @@ from scaml.bench.safety import SAFETY
 from scaml.errors import SettingError
 from scaml.methods.scaml import ScaML, ScaMLPrior
 from scaml.model.average_gp import AverageGP
+from scaml.model.weight_priors import WeightsName
 from scaml.model.whole_past import WholePastGP
 from scaml.tasks.task import Task
 from tests.cases import task_of
 
 
-def prior_of(family: str, weights: str = "past", *, tasks: int = 8, seed: int = 2) -> ScaMLPrior:
+def prior_of(family: str, weights: WeightsName = "past", *, tasks: int = 8, seed: int = 2) -> ScaMLPrior:
     method = replace(ScaML(kernel="se"), weights=weights)
     return method.meta_fit(SAFETY[family].meta_data(tasks, 32, seed), seed=0)
 

@@ -10,10 +10,10 @@ where n_m is the number of independent values that the correlations of its GP le
 is averaged over a grid of c and v of tasks that are alike. EM gives the probability of each kind of
 explanation, and the tasks that a kind explains give its residual variance v.
 
-The past is grouped if almost all of its tasks fall into groups, none of which is most of it: the average
-of unlike groups explains nothing. Otherwise it is a whole if the average of the others makes its tasks
-more probable than nothing does, taken together; if not, its tasks are strangers. The new task may have a
-twin among strangers, of which past tasks cannot know.
+The past is grouped if almost all of its tasks fall into groups, none of which is most of it: the
+average of unlike groups explains nothing. Otherwise it is a whole if the average of the others makes
+its tasks more probable than nothing does, taken together; if not, its tasks are strangers. The new task
+may have a twin among strangers, of which past tasks cannot know.
 """
 
 from __future__ import annotations
@@ -72,8 +72,8 @@ class MutualEvidence:
     Args:
         probability: Of each kind; 0 where there is none of it.
         residual: Mean and standard deviation of log v of groups and of tasks.
-        structure: Whether the past is a whole, grouped, or its tasks are strangers; unknown if no task can be
-            compared with others.
+        structure: Whether the past is a whole, grouped, or its tasks are strangers; unknown if no task
+            can be compared with others.
     """
 
     probability: dict[Kind, float]
