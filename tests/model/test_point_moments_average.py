@@ -51,3 +51,11 @@ def test_columns_that_only_past_tasks_have() -> None:
     mean, _ = model.marginal(X.unsqueeze(-2))
     for e, member in enumerate(model.members):
         torch.testing.assert_close(mean[:, e], member.posterior(X).mean.flatten())
+
+
+@pytest.mark.parametrize("batch", [(), (1,), (2, 3)])
+def test_any_batch_of_points(batch: tuple[int, ...]) -> None:
+    model, X = average_of(4), points(*batch, 1)
+    for ours, flat in zip(model.marginal(X), model.marginal(X.view(-1, 1, 2)), strict=True):
+        assert ours.shape == (*batch, 3)
+        torch.testing.assert_close(ours.view(-1, 3), flat)

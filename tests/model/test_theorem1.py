@@ -66,7 +66,7 @@ def test_features(kernel: KernelName) -> None:
 
 @each_kernel
 def test_single_points(kernel: KernelName) -> None:
-    """`Marginal`."""
+    """`PastAtPoints`."""
     case, X = case_of(kernel), query(6, 2)
     mean, covariance = reference(case, X)
     ours = case.model.moments(X.unsqueeze(-2))

@@ -157,8 +157,9 @@ class AverageGP(Model):
     def marginal(self, X: Tensor) -> tuple[Tensor, Tensor]:
         """Means and variances, each `batch x E`, of the members at `batch x 1 x d`, in units of y."""
         if not self.members[0].batch_shape:
-            mean, variance = self.point_moments()(X.double().squeeze(-2))
-            return mean.squeeze(-1), variance
+            mean, variance = self.point_moments()(X.double().reshape(-1, X.shape[-1]))
+            shape = *X.shape[:-2], len(self.members)
+            return mean.reshape(shape), variance.reshape(shape)
         found = [member.marginal(X) for member in self.members]
         return torch.cat([mean for mean, _ in found], -1), torch.cat([var for _, var in found], -1)
 

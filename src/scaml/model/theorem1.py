@@ -2,8 +2,9 @@ r"""Theorem 1: the prior of the test-task given the meta-data (equation 6).
 
 $$m(x) = \sum_m w_m \mu_m(x), \qquad k(x, x') = k_t(x, x') + \sum_m w_m^2 \Sigma_m(x, x').$$
 
-This is the reference form, as the theorem states it. `ScaMLGP` computes the same prior through whitened
-features, `Marginal` at single points, `table_cache` at the rows of a table: all are tested against it.
+This is the reference form, as the theorem states it. `ScaMLGP` computes the same prior through
+whitened features, `PastAtPoints` at single points, `table_cache` at the rows of a table: all are tested
+against it.
 """
 
 from __future__ import annotations
