@@ -11,13 +11,14 @@ from numpy.typing import NDArray
 from scipy.optimize import fmin_l_bfgs_b
 from torch import Tensor
 
-from scaml.gp.minimize import Minimum, Objective
+from scaml.gp.minimize import Metric, Minimum, Objective
 
 __all__ = ["batched_l_bfgs_b", "l_bfgs_b_per_start"]
 
 Floats = NDArray[np.float64]
 
 _REFUSED = 1e10  # in place of a value that is not finite, which a line search then refuses
+_MOST_ITERATIONS = 300
 _SLOPE = 1e-6  # largest slope of a minimum, as BoTorch's fits ask for
 
 
@@ -30,9 +31,9 @@ def batched_l_bfgs_b(
     *,
     same_basin: float,
     tolerance: float = 1e-9,
-    max_rounds: int = 300,
+    metric: Metric | None = None,
 ) -> Minimum:
-    """All starts at once; every start goes to its own end."""
+    """All starts at once; every start goes to its own end. A metric is of no use to it."""
     evaluate, evaluations = _counted(objective)
     x, value, _ = fmin_l_bfgs_b_batched(
         lambda x, batch_indices: evaluate(x, np.asarray(batch_indices)),
@@ -41,7 +42,7 @@ def batched_l_bfgs_b(
         factr=None,
         ftol=tolerance,
         pgtol=_SLOPE,
-        maxiter=max_rounds,
+        maxiter=_MOST_ITERATIONS,
         pass_batch_indices=True,
     )
     return _best(np.asarray(x), np.asarray(value), group, evaluations[0])
@@ -56,9 +57,9 @@ def l_bfgs_b_per_start(
     *,
     same_basin: float,
     tolerance: float = 1e-9,
-    max_rounds: int = 300,
+    metric: Metric | None = None,
 ) -> Minimum:
-    """One start after the other."""
+    """One start after the other. A metric is of no use to it."""
     evaluate, evaluations = _counted(objective)
     found = []
     for i, start in enumerate(x0.numpy()):
@@ -74,7 +75,7 @@ def l_bfgs_b_per_start(
             bounds=list(zip(lower.tolist(), upper.tolist(), strict=True)),
             factr=tolerance / np.finfo(np.float64).eps,
             pgtol=_SLOPE,
-            maxiter=max_rounds,
+            maxiter=_MOST_ITERATIONS,
         )
         found.append((x, value))
     x, value = np.stack([x for x, _ in found]), np.array([value for _, value in found])

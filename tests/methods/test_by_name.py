@@ -20,7 +20,7 @@ def test_every_method_has_its_class_name_in_lower_case() -> None:
 
 def test_six_names_stand_for_other_settings() -> None:
     assert method_named("scaml-ucb") == ScaML("se", "clipped", "shared", "ucb", 3.0, "past")
-    assert method_named("scaml") == ScaML("past", "clipped", "shared", "lognei", 3.0, "past")
+    assert method_named("scaml") == ScaML("past", "clipped", "past", "lognei", 3.0, "past")
     assert method_named("scaml-explained") == ScaML(weights="explained")
     assert method_named("scaml-paper") == ScaML.paper()
     assert method_named("scaml-shared") == ScaML("se", "clipped", "shared", "lognei", 3.0, "past")

@@ -18,7 +18,7 @@ def test_the_most_probable_explanation_is_a_sentence() -> None:
 
 
 def test_before_the_first_experiment_the_table_is_of_the_past() -> None:
-    assert len(about_explanations(verdict({"a": 1.0}, n=3))) == 1
+    assert len(about_explanations(verdict({"a": 1.0}, n=3))) == 2
     assert "how alike the past tasks are" in about_explanations(verdict({"a": 1.0}, n=0))[-1]
 
 

@@ -16,21 +16,39 @@ from tests.sampler_cases import UNIT, bowl, bowls, params, run, valley, valleys
 pytestmark = pytest.mark.usefixtures("quiet")
 
 
-def test_the_same_seed_gives_the_same_run_and_another_seed_another() -> None:
+@pytest.fixture
+def seeds(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The seeds that priors are asked with, as they come."""
+    found: list[int] = []
+    condition = ScaMLPrior.condition
+
+    def counting(self: ScaMLPrior, task: Task, *, seed: int = 0) -> ScaMLGP:
+        found.append(seed)
+        return condition(self, task, seed=seed)
+
+    monkeypatch.setattr(ScaMLPrior, "condition", counting)
+    return found
+
+
+def test_the_same_seed_gives_the_same_run_and_another_seed_another(seeds: list[int]) -> None:
     past = bowls()
     runs = [params(run(ScaMLSampler(past, seed=seed), bowl(0.0), 2)) for seed in (0, 0, 1)]
-    assert runs[0] == runs[1] != runs[2]
-    assert params(run(ScaMLSampler(past), bowl(0.0), 1)) != params(
+    assert runs[0] == runs[1]
+    assert seeds[:2] == seeds[2:4]
+    # The searches end at the same maximum of a smooth function, whatever points they begin with.
+    assert not set(seeds[:2]) & set(seeds[4:])
+    for _ in range(2):
         run(ScaMLSampler(past), bowl(0.0), 1)
-    )
+    assert len(set(seeds[6:])) == 2
 
 
-def test_reseeding_changes_the_suggestions(fits: list[tuple[str, ...]]) -> None:
+def test_reseeding_changes_the_seeds(fits: list[tuple[str, ...]], seeds: list[int]) -> None:
     sampler = ScaMLSampler(bowls(), seed=0)
     before = params(run(sampler, bowl(0.0), 1))
     assert params(run(sampler, bowl(0.0), 1)) == before
     sampler.reseed_rng()
-    assert params(run(sampler, bowl(0.0), 1)) != before
+    run(sampler, bowl(0.0), 1)
+    assert seeds[0] == seeds[1] != seeds[2]
     assert len(fits) == 1
 
 
@@ -59,15 +77,7 @@ def test_a_pickled_sampler_goes_on_where_it_was(fits: list[tuple[str, ...]]) -> 
     assert go_on(fresh) == expected
 
 
-def test_every_trial_has_a_seed_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_trial_has_a_seed_of_its_own(seeds: list[int]) -> None:
     """Two workers that see the same finished trials must not draw the same numbers."""
-    seeds: list[int] = []
-    condition = ScaMLPrior.condition
-
-    def counting(self: ScaMLPrior, task: Task, *, seed: int = 0) -> ScaMLGP:
-        seeds.append(seed)
-        return condition(self, task, seed=seed)
-
-    monkeypatch.setattr(ScaMLPrior, "condition", counting)
     run(ScaMLSampler(bowls(), seed=0), bowl(0.0), 3)
     assert len(set(seeds)) == 3

@@ -74,7 +74,7 @@ def test_the_past_tasks_choose_the_kernel(made: Callable[[int, int], Task], kern
 
 def test_further_tasks_can_change_the_kernel() -> None:
     """The fits of both kernels are kept and saved: adding tasks is the same as fitting all."""
-    meta = MetaData([smooth(8, 0).called("0"), *(rough(40, i).called(f"{i}") for i in range(1, 7))])
+    meta = MetaData([smooth(8, 0).called("0"), *(rough(60, i).called(f"{i}") for i in range(1, 7))])
     prior: MetaPrior = ScaML(kernel="past").meta_fit(MetaData([meta[0].called("0")]))
     assert isinstance(prior, ModularPrior)
     assert prior.task_gps.kernel == "se"
