@@ -14,7 +14,7 @@ from study.choices import choices
 from study.choices_figure import ChoiceRatios, compute
 
 RESULTS = Path(__file__).parents[2] / "results"
-EXPLAINED, FORMER = "scaml-explained", "scaml-shared"
+DEFAULT, EXPLAINED, FORMER = "scaml", "scaml-explained", "scaml-shared"
 
 
 @pytest.fixture(scope="module")
@@ -24,9 +24,10 @@ def everything() -> pd.DataFrame:
 
 @pytest.fixture(scope="module")
 def frame(everything: pd.DataFrame) -> pd.DataFrame:
-    """The study of single choices: its problems, without the average over explanations."""
+    """The study of single choices: its problems, without what came after it."""
     there = everything.loc[everything["method"] == "scaml-ucb", "problem"].unique()
-    return everything[everything["problem"].isin(there) & (everything["method"] != EXPLAINED)]
+    later = everything["method"].isin([DEFAULT, EXPLAINED])
+    return everything[everything["problem"].isin(there) & ~later]
 
 
 @pytest.fixture(scope="module")
@@ -34,9 +35,36 @@ def found(frame: pd.DataFrame) -> ChoiceRatios:
     return compute(frame)
 
 
-def of_kind(table: pd.DataFrame, kind: str) -> pd.Series:
-    """Ratios of the former default on the problems of a kind."""
-    return table.loc[FORMER, [s for s in table.columns if regret_ratios.kind_of(s[0]) == kind]]
+def of_kind(table: pd.DataFrame, kind: str, method: str = FORMER) -> pd.Series:
+    """Ratios of a method on the problems of a kind."""
+    return table.loc[method, [s for s in table.columns if regret_ratios.kind_of(s[0]) == kind]]
+
+
+def test_the_default_against_the_former_one(everything: pd.DataFrame) -> None:
+    table = regret_ratios.ratios(everything, FORMER)
+    tables, synthetic = (of_kind(table, kind, DEFAULT) for kind in ("tables", "synthetic"))
+    assert len(tables) == 9
+    assert regret_ratios.geometric_mean(tables) <= 0.85
+    assert tables.max() <= 1.02
+    assert synthetic.max() <= 1.1
+    safety = of_kind(table, "safety", DEFAULT)
+    assert len(safety) == 13
+    assert regret_ratios.geometric_mean(safety) < 0.92
+    # A shifted past cannot be told from an unrelated one.
+    assert safety.drop("shifted", level=0).max() <= 1.03
+    assert 1.1 < safety["shifted"].item() < 1.2
+
+
+def test_the_default_against_a_plain_gp_with_its_acquisition_function(
+    everything: pd.DataFrame,
+) -> None:
+    safety = everything[everything["problem"].map(regret_ratios.kind_of) == "safety"]
+    assert safety[safety["method"] == DEFAULT].groupby("problem")["run"].nunique().min() >= 64
+    ratio = regret_ratios.ratios(everything, "gpbo-nei").loc[DEFAULT]
+    assert ratio["one-good"].item() <= 0.7
+    assert ratio["two-groups"].item() <= 0.25
+    assert 1.0 < ratio["unrelated"].item() <= 1.15  # the only one where the past costs evaluations
+    assert ratio.drop("unrelated", level=0).max() < 1.0
 
 
 def test_against_the_paper(frame: pd.DataFrame) -> None:
@@ -152,7 +180,7 @@ def test_intervals() -> None:
 
 
 def test_explanations_help_with_a_wrong_past_and_lose_on_tables(everything: pd.DataFrame) -> None:
-    """What the page says of `weights="explained"`, and why it is not the default."""
+    """What the page says of `weights="explained"`, and why it is not always the default."""
     shared = regret_ratios.ratios(everything, FORMER).loc[EXPLAINED]
     for family in ("unrelated", "three-points", "outliers", "one-good"):
         assert shared[family].item() < 1.0
