@@ -49,9 +49,8 @@ sampler-speed: $(READY) ## Ask-and-tell loops beside Optuna's GPSampler and TPES
 spaces: $(READY) ## Regret where spaces differ; writes benchmarks/spaces.json (about ten minutes).
 	$(BIN)/python -m benchmarks.spaces
 
-transfer: $(READY) ## Old studies of real data against TPE and GP, with both kernels; writes benchmarks/optuna_transfer*.json.
+transfer: $(READY) ## Old studies of real data against TPE and GP; writes benchmarks/optuna_transfer.json.
 	$(BIN)/python -m benchmarks.optuna_transfer
-	$(BIN)/python -m benchmarks.optuna_transfer --kernel matern52 --out benchmarks/optuna_transfer_matern.json
 
 methods-speed: $(READY) ## A step of every ensemble, the training of every network; writes benchmarks/methods_speed.json.
 	$(BIN)/python -m benchmarks.methods_speed

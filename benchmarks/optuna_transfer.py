@@ -42,7 +42,7 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.report import provenance, write
 from scaml import ScaML, ScaMLSampler
-from scaml.gp.kernels import KernelName
+from scaml.methods.scaml import KernelChoice
 from study.tables.data_sets import load, names
 
 PAST = (
@@ -182,7 +182,7 @@ def gp(_past: Sequence[optuna.Study], seed: int) -> optuna.samplers.BaseSampler:
 
 
 def scaml(
-    past: Sequence[optuna.Study], seed: int, *, kernel: KernelName
+    past: Sequence[optuna.Study], seed: int, *, kernel: KernelChoice
 ) -> optuna.samplers.BaseSampler:
     """Ours, which learns from the past studies."""
     return ScaMLSampler(meta_studies=list(past), method=ScaML(kernel=kernel), seed=seed)
@@ -197,7 +197,7 @@ class Entry:
     trials: int
 
 
-def entries(trials: int, kernel: KernelName) -> tuple[Entry, Entry, Entry]:
+def entries(trials: int, kernel: KernelChoice) -> tuple[Entry, Entry, Entry]:
     """The two others, then ours."""
     return (
         Entry("TPESampler", tpe, round(TPE_SHARE * trials)),
@@ -345,7 +345,9 @@ def arguments_of(words: Sequence[str] | None = None) -> argparse.Namespace:
         metavar="DATA_SET",
         help=f"a data set that is not among the past ones, by default {NEW}",
     )
-    parser.add_argument("--kernel", choices=get_args(KernelName), default="se", help="of ScaMLSampler")
+    parser.add_argument(
+        "--kernel", choices=get_args(KernelChoice), default="past", help="of ScaMLSampler"
+    )
     parser.add_argument("--out", type=Path, default=Path(__file__).with_suffix(".json"))
     return parser.parse_args(words)
 
