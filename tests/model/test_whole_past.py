@@ -19,7 +19,9 @@ from scaml.tasks.task import Task
 from tests.cases import task_of
 
 
-def prior_of(family: str, weights: WeightsName = "past", *, tasks: int = 8, seed: int = 2) -> ScaMLPrior:
+def prior_of(
+    family: str, weights: WeightsName = "past", *, tasks: int = 8, seed: int = 2
+) -> ScaMLPrior:
     method = replace(ScaML(kernel="se"), weights=weights)
     return method.meta_fit(SAFETY[family].meta_data(tasks, 32, seed), seed=0)
 
