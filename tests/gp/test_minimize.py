@@ -10,55 +10,8 @@ from scipy.optimize import minimize as scipy_minimize
 from torch import Tensor
 
 import scaml.gp.minimize
-from scaml.gp.minimize import Metric, Minimum, Objective, minimize
-
-INF = float("inf")
-
-
-def tensor(values: Any) -> Tensor:
-    return torch.tensor(values, dtype=torch.float64)
-
-
-def generator(seed: int) -> torch.Generator:
-    return torch.Generator().manual_seed(seed)
-
-
-def solve(
-    objective: Objective,
-    x0: Tensor,
-    *,
-    lower: float = -INF,
-    upper: float = INF,
-    group: Tensor | None = None,
-    same_basin: float = 1e-6,
-    metric: Metric | None = None,
-) -> Minimum:
-    """Every row of x0 a problem of its own, unless groups are given; the same bounds everywhere."""
-    p = x0.shape[-1]
-    return minimize(
-        objective,
-        x0,
-        torch.full((p,), lower, dtype=torch.float64),
-        torch.full((p,), upper, dtype=torch.float64),
-        torch.arange(len(x0)) if group is None else group,
-        same_basin=same_basin,
-        metric=metric,
-    )
-
-
-class Quadratics:
-    """½ xᵀ Q x - bᵀ x for many random Q of bounded condition."""
-
-    def __init__(self, problems: int, p: int, seed: int) -> None:
-        A = torch.randn(problems, p, p, generator=generator(seed), dtype=torch.float64)
-        self.Q = A @ A.mT / p + 0.3 * torch.eye(p, dtype=torch.float64)
-        self.b = 2.0 * torch.randn(problems, p, generator=generator(seed + 1), dtype=torch.float64)
-
-    def __call__(self, x: Tensor, problem: Tensor) -> tuple[Tensor, Tensor]:
-        # Written without matrix products, so that a row's bits do not depend on its neighbours.
-        Qx = (self.Q[problem] * x[:, None]).sum(-1)
-        b = self.b[problem]
-        return (x * (0.5 * Qx - b)).sum(-1), Qx - b
+from scaml.gp.minimize import Objective, minimize
+from tests.gp.minimize_cases import INF, Quadratics, generator, solve, tensor
 
 
 def rosenbrock(x: Tensor, _problem: Tensor) -> tuple[Tensor, Tensor]:
@@ -391,40 +344,3 @@ def test_a_stationary_start_is_its_own_solution() -> None:
     found = solve(objective, torch.zeros(1, 3, dtype=torch.float64))
     assert torch.equal(found.x, torch.zeros(1, 3, dtype=torch.float64))
     assert np.isclose(found.value.item(), 0.0)
-
-
-# A metric.
-
-
-def test_with_the_inverse_hessian_as_metric_the_first_full_step_ends_at_the_minimum() -> None:
-    objective = Quadratics(6, 5, seed=3)
-    exact = torch.linalg.solve(objective.Q, objective.b)
-    inverse = torch.linalg.inv(objective.Q).numpy()
-    asked: list[int] = []
-
-    def metric(x: Any, free: Any, problem: Any) -> Callable[[Any], Any]:
-        asked.append(len(x))
-        assert free.all()
-        return lambda v: (inverse[problem] @ v[:, :, None])[:, :, 0]
-
-    start = exact + torch.linspace(-1.0, 1.0, 30, dtype=torch.float64).view(6, 5)
-    found = solve(objective, start, metric=metric)
-    assert found.evaluations <= 3 * 6 < solve(objective, start).evaluations
-    assert asked[0] == 6
-    torch.testing.assert_close(found.x, exact, rtol=0.0, atol=1e-6)
-
-
-def test_a_metric_sees_which_variables_are_held() -> None:
-    """Both minima are at a corner; a wrong metric costs steps, not the minimum."""
-    objective = Quadratics(4, 3, seed=5)
-    held: list[bool] = []
-
-    def metric(x: Any, free: Any, problem: Any) -> Callable[[Any], Any]:
-        held.append(not free.all())
-        return lambda v: np.array([0.5, 2.0, 1.0]) * v
-
-    start = torch.zeros(4, 3, dtype=torch.float64)
-    found = solve(objective, start, lower=-0.05, upper=0.05, metric=metric)
-    expected = solve(objective, start, lower=-0.05, upper=0.05)
-    assert any(held)
-    torch.testing.assert_close(found.value, expected.value, rtol=1e-8, atol=1e-10)
