@@ -30,6 +30,8 @@ from scaml.tasks.task import Task
 
 __all__ = ["AFTER", "PROBABLE", "find_twins", "probabilities_of", "summary"]
 
+_DIGITS = 4  # of probabilities in the file; more would be most of its size
+
 PROBABLE = 0.5
 """A twin with at least this probability is found."""
 AFTER = 20
@@ -136,7 +138,7 @@ def _asked(case: _Case) -> list[dict[str, Any]]:
                 "evaluations": n,
                 "twin": names.index(good),
                 "first": _first(probabilities),
-                "probabilities": probabilities,
+                "probabilities": [round(p, _DIGITS) for p in probabilities],
             }
         )
         if n < case.evaluations:

@@ -94,6 +94,6 @@ def _write(frame: pd.DataFrame, path: Path) -> None:
 
     try:
         with replacing(path) as draft:
-            frame.to_parquet(draft, index=False)
+            frame.to_parquet(draft, index=False, compression="zstd")
     except OSError as error:
         raise unwritable(path, error, "give an --out file where you may write") from error

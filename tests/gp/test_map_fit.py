@@ -30,14 +30,14 @@ def random_task(i: int) -> FitInput:
 
 @pytest.mark.parametrize("block", range(4))
 def test_map_objective_is_as_good_as_botorch(block: int) -> None:
-    """Over 100 tasks: never worse by 1e-3 nats a point, and within 1e-5 in at least 95.
+    """Over 48 tasks: never worse by 1e-3 nats per point, and within 1e-5 in at least 44.
 
     A guard, not an estimate: the constants of `minimize` were chosen on these tasks. Small tasks have
     several optima, and which one a start reaches is luck on either side. On 200 tasks that nobody had
     looked at (i = 600 to 799), 1 was behind by more than 1e-3 and 3 were ahead by more than 1e-3.
     """
     behind = []
-    for i in range(25 * block, 25 * (block + 1)):
+    for i in range(12 * block, 12 * (block + 1)):
         task = random_task(i)
         ours = fit_gps([task], kernel="se", seed=0)
         _, theirs = botorch_baseline.fit("se", task.X, task.z, ours.starts[0])
