@@ -48,7 +48,8 @@ def test_a_run_is_that_of_the_bench() -> None:
     for row, probabilities in zip(stored, frame["probabilities"], strict=False):
         assert len(probabilities) == 31
         total = sum(map(abs, row["weights"]))
-        assert probabilities == pytest.approx([abs(w) / total for w in row["weights"]], rel=1e-12)
+        shares = [abs(w) / total for w in row["weights"]]
+        assert probabilities == pytest.approx(shares, rel=0.0, abs=5.1e-5)  # four digits
     name = problem("one-good").draw(0).meta.names[frame["twin"][0]]
     assert SAFETY["one-good"].good_tasks(31, 0) == (name,)
 
