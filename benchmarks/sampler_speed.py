@@ -134,7 +134,8 @@ def main() -> None:
     check_greenlet()
     torch.set_num_threads(1)
     optuna.logging.set_verbosity(optuna.logging.ERROR)
-    source = provenance("make sampler-speed", "greenlet")
+    command = "python -m benchmarks.sampler_speed --quick" if arguments.quick else "make sampler-speed"
+    source = provenance(command, "greenlet")
     seeds, last = (1, 40) if arguments.quick else (arguments.seeds, LAST)
     results = []
     for name in SPACES:

@@ -76,7 +76,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path(__file__).with_name("speed.json"))
     arguments = parser.parse_args()
     torch.set_num_threads(1)
-    source = provenance("make speed")
+    source = provenance("python -m benchmarks.speed --quick" if arguments.quick else "make speed")
     chosen = quick_stages() if arguments.quick else stages(arguments.repeats)
     unknown = sorted(set(arguments.only or chosen) - set(chosen))
     if unknown:
